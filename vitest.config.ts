@@ -14,6 +14,26 @@ const elsewhere = [
   ),
 ];
 
+/**
+ * Tests of answers, servers and worktrees, which run the same code on any store, and kills that a server's store meets, too
+ * (`boss.kills`): a soak alone runs them on a second kind of store.
+ */
+const anyStore = sized<readonly string[]>(
+  [],
+  [
+    ...['bad-input', 'mcp'].map((name) => `test/unit/runtime.${name}.test.ts`),
+    ...[
+      'delegate-kills',
+      'hostile-answers',
+      'providers',
+      'tool-requests',
+      'workspace',
+      'workspace-crashes',
+    ].map((name) => `test/integration/runtime.${name}.test.ts`),
+  ],
+  [],
+);
+
 /** The runtime's tests: on a push those of its loop and of what waits, else all. */
 const every = ['test/unit/runtime.*.test.ts', 'test/integration/runtime.*.test.ts'];
 const few = ['loop', 'session', 'queue', 'delegate', 'merging', 'recover', 'waiting', 'watch'].map(
@@ -64,6 +84,7 @@ const lanes = [
     'second-reader-random',
     'secrets',
     'send',
+    'server-home',
     'shells',
     'similar-names',
     'ssh-remotes',
@@ -73,6 +94,7 @@ const lanes = [
     'ui-hostile',
     'widths',
     'working-agent',
+    'worker',
     'workspace',
   ].map((name) => `test/e2e/cli.${name}.test.ts`),
   'test/e2e/bench.*.test.ts',
@@ -84,6 +106,7 @@ const lanes = [
   'test/e2e/ui.commands.test.ts',
   'test/e2e/ui.hostile.test.ts',
   'test/e2e/ui.live.test.ts',
+  'test/e2e/ui.names.test.ts',
   'test/e2e/ui.numbers.test.ts',
   'test/e2e/ui.pages.test.ts',
   'test/e2e/ui.printing.test.ts',
@@ -120,6 +143,20 @@ const lanes = [
     'views.growth',
   ].map((name) => `test/unit/${name}.test.ts`),
   'test/contract/sqlite-memory.test.ts',
+  'test/contract/postgres.test.ts',
+  'test/contract/postgres-home.test.ts',
+  'test/integration/boss.engine.test.ts',
+  'test/integration/boss.kills.test.ts',
+  'test/integration/postgres.upgrade.test.ts',
+  'test/integration/postgres.together.test.ts',
+  'test/integration/postgres.bad-input.test.ts',
+  'test/integration/postgres.clock.test.ts',
+  'test/integration/postgres.copies.test.ts',
+  'test/integration/postgres.growth.test.ts',
+  'test/integration/postgres.pgbouncer.test.ts',
+  'test/integration/postgres.random.test.ts',
+  'test/integration/postgres.replicas.test.ts',
+  'test/integration/postgres.trips.test.ts',
   ...[
     'builtins.races',
     'chat.elsewhere',
@@ -162,11 +199,11 @@ const lanes = [
   ].map((name) => `test/integration/${name}.test.ts`),
 ];
 
-/** The projects that use a disk: at full size those of files and processes. The others write to memory. */
-const onDisk = sized<readonly string[]>([], ['integration', 'lanes'], ['integration', 'lanes']);
+/** The projects that use a disk. The others write to memory: see use-memory.ts. */
+const onDisk = sized<readonly string[]>([], ['integration'], ['integration', 'lanes']);
 
-/** How long a test may take that sets no limit of its own. */
-const testTimeout = sized(60_000, 60_000, 3_600_000);
+/** How long a test may take that sets no limit of its own: at full size, browsers and servers share the machine. */
+const testTimeout = sized(60_000, 180_000, 3_600_000);
 
 function project(
   name: string,
@@ -174,7 +211,7 @@ function project(
 ) {
   const { include = [`test/${name}/**/*.test.ts`], ...rest } = more;
   // The lanes run on the usual store alone; on the other one, the full size runs them as the tests of the runtime.
-  const exclude = name === 'lanes' ? [] : name === 'later' ? elsewhere : lanes;
+  const exclude = name === 'lanes' ? [] : name === 'later' ? [...elsewhere, ...anyStore] : lanes;
   const setupFiles = onDisk.includes(name) ? [] : ['./test/support/use-memory.ts'];
   return { extends: true as const, test: { name, include, exclude, setupFiles, ...rest } };
 }
@@ -189,7 +226,7 @@ export default defineConfig({
     env: { NODE_COMPILE_CACHE: compileCache, TAPE_TRUST_HOME: '1' },
     hookTimeout: 120_000,
     // What is waited for comes within a second, but for a busy machine.
-    expect: { poll: { timeout: 30_000 } },
+    expect: { poll: { timeout: sized(30_000, 60_000, 60_000) } },
     reporters: ['default', './test/reporter.ts'],
     sequence: { sequencer: LongFirst },
     globalSetup: ['./test/support/temp-in-memory.ts', './test/support/bundle-programs.ts'],

@@ -177,9 +177,11 @@ const budget = 256;
 /** As the verb imports a file, with its settings for little memory. */
 const script = `
   import { setFlagsFromString } from 'node:v8';
+  import { runInNewContext } from 'node:vm';
   import { conversationsIn, discover, importConversation, SourceTable, transcriptTools } from '@tapedeck/runtime/import';
   import { openTapeStore } from '@tapedeck/tape';
-  setFlagsFromString('--semi-space-growth-factor=1 --heap-growing-percent=50');
+  setFlagsFromString('--semi-space-growth-factor=1 --heap-growing-percent=20 --expose-gc');
+  globalThis.gc = runInNewContext('globalThis.gc');
   const [file, db] = process.argv.slice(1);
   const store = openTapeStore(db, { durability: 'full' });
   const place = { env: {}, home: '/nowhere' };

@@ -18,9 +18,11 @@ import { read } from './read.ts';
 import { record } from './record.ts';
 import { remotes } from './remotes.ts';
 import { search } from './search.ts';
+import { server } from './server.ts';
 import { tools } from './tools.ts';
 import type { Topic } from './topic.ts';
 import { verify } from './verify.ts';
+import { workers } from './workers.ts';
 
 /** The topics, in the order in which they run. */
 export const topics: Readonly<Record<string, Topic>> = {
@@ -46,10 +48,12 @@ export const topics: Readonly<Record<string, Topic>> = {
   cli,
   homes,
   peers,
+  server,
+  workers,
 };
 
 /** Topics that take long, and run only when they are named, or quickly. */
-const long: ReadonlySet<string> = new Set(['homes', 'peers']);
+const long: ReadonlySet<string> = new Set(['homes', 'peers', 'server', 'workers']);
 
 /** The topics to run: those that are named, in their order. */
 export function chosen(names: readonly string[], quick: boolean): readonly (readonly [string, Topic])[] {

@@ -61,7 +61,10 @@ const shown = examples();
 /** Printed after each example. */
 const end = '--- end of example ---\n';
 
-/** Runs each example in a directory of its own. */
+/** Examples with a home on a server, which is not there: their types are checked, and they are not run. */
+const isOnServer = ({ code }: { readonly code: string }) => code.includes('postgres://');
+
+/** Runs each other example in a directory of its own. */
 const driver = `
 import { mkdirSync, writeFileSync } from 'node:fs';
 const here = process.cwd();
@@ -69,7 +72,7 @@ for (let i = 0; i < ${shown.length}; i++) {
   mkdirSync(here + '/' + i);
   process.chdir(here + '/' + i);
   writeFileSync('answers.json', ${JSON.stringify(JSON.stringify(answers))});
-  await import(here + '/example-' + i + '.mjs');
+  if (!${JSON.stringify(shown.map(isOnServer))}[i]) await import(here + '/example-' + i + '.mjs');
   process.stdout.write(${JSON.stringify(end)});
 }
 `;
@@ -92,7 +95,7 @@ test.runIf(sized(false, true, true))(
     const broken = said.length < shown.length ? `${shown[said.length]?.at}: ${ran.stderr}` : ran.stderr;
     expect(broken).toBe('');
     expect(shown.map(({ at }, i) => ({ at, says: said[i] }))).toEqual(
-      shown.map(({ at, says }) => ({ at, says })),
+      shown.map((one) => ({ at: one.at, says: isOnServer(one) ? '' : one.says })),
     );
   },
 );

@@ -9,14 +9,15 @@ import {
   anchor,
   assistant,
   type Draft,
+  type HomeStore,
   openTapeStore,
-  type SqliteTapeStore,
   toolCall,
   toolResult,
   user,
 } from '@tapedeck/tape';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { CliResult } from '../support/cli.ts';
+import { serverPlace } from '../support/postgres.ts';
 import { type Provider, startProvider } from '../support/provider.ts';
 import { sized } from '../support/size.ts';
 import { tapeInNode } from '../support/tape-in-node.ts';
@@ -29,7 +30,7 @@ interface Scene {
   readonly home: string;
   /** The working directory, below the home directory of the user. */
   readonly dir: string;
-  readonly store: SqliteTapeStore;
+  readonly store: HomeStore;
   file(name: string, text: string): void;
   /** Runs another command line first. */
   first(line: string): Promise<void>;
@@ -43,8 +44,14 @@ beforeAll(async () => {
 });
 afterAll(async () => await provider[Symbol.asyncDispose]());
 
-function environment(dir: string): Readonly<Record<string, string>> {
-  return { ...provider.env, HOME: dir, TAPE_TRUST_HOME: '1', TAPE_MODEL: 'script:answers.json' };
+function environment({ home, address }: Place): Readonly<Record<string, string>> {
+  return {
+    ...provider.env,
+    HOME: home,
+    TAPE_TRUST_HOME: '1',
+    TAPE_MODEL: 'script:answers.json',
+    ...(address !== undefined && { TAPE_HOME: address }),
+  };
 }
 
 const talk = (from: number, to: number): Draft[] =>
@@ -55,7 +62,7 @@ const talk = (from: number, to: number): Draft[] =>
   );
 
 /** The sessions that examples name: `main` with a user message at 42, its forks, and others. */
-function sessions(store: SqliteTapeStore, line: string, verb: string): void {
+function sessions(store: HomeStore, line: string, verb: string): void {
   const at42 = entriesAt42[line] ?? talk(42, 42);
   const { entries, lineage } = store;
   store.sessions.open('main');
@@ -210,9 +217,12 @@ function repository(dir: string): void {
     git(...args);
 }
 
-const examples = (await allVerbs()).flatMap((verb) =>
-  verb.examples.map(([line]) => [line, nameOf(verb)] as const),
-);
+/** Those that need a home on a server and run until they are stopped: see cli.worker. */
+const untilStopped = ['worker'];
+
+const examples = (await allVerbs())
+  .filter((verb) => !untilStopped.includes(nameOf(verb)))
+  .flatMap((verb) => verb.examples.map(([line]) => [line, nameOf(verb)] as const));
 
 /** Commands that print until Ctrl-C. */
 const follows = / --(?:follow|watch)\b|^tape ui\b/;
@@ -222,36 +232,19 @@ const few = examples.filter((_, i) => i % 4 === 0);
 
 test.each(sized(few, examples, examples))(
   'the example works: %s',
-  { timeout: 60_000 },
+  { timeout: 180_000 },
   async (line, verb) => {
     using temp = tempDir();
-    const dir = join(temp.path, 'project');
-    mkdirSync(join(dir, '.tape'), { recursive: true, mode: 0o700 });
-    writeFileSync(
-      join(dir, 'answers.json'),
-      JSON.stringify(Array.from({ length: 9 }, () => ({ text: 'Done.' }))),
-    );
+    const place = { home: temp.path, dir: join(temp.path, 'project') };
+    mkdirSync(join(place.dir, '.tape'), { recursive: true, mode: 0o700 });
     {
-      using store = openTapeStore(join(dir, '.tape/tape.db'), {
-        journal: openJournal(join(dir, '.tape/session_graph.jsonl')),
+      using store = openTapeStore(join(place.dir, '.tape/tape.db'), {
+        journal: openJournal(join(place.dir, '.tape/session_graph.jsonl')),
         durability: 'fast',
       });
-      if (!empty.includes(verb)) sessions(store, line, verb);
-      const prepare = needs[line] ?? needs[verb];
-      await prepare?.({
-        home: temp.path,
-        dir,
-        store,
-        file: (name, text) => writeFileSync(join(dir, name), text),
-        first: async (words) => {
-          const result = await run(`tape ${words}`, { home: temp.path, dir });
-          expect([0, 1, 6], result.stderr).toContain(result.code);
-        },
-      });
+      await prepare(line, verb, { store, place });
     }
-    const result = follows.test(line)
-      ? await interrupted(line, { home: temp.path, dir })
-      : await run(line, { home: temp.path, dir });
+    const result = await runExample(line, place);
     expect({ code: result.code, stderr: result.code === 0 ? '' : result.stderr }).toEqual({
       code: 0,
       stderr: '',
@@ -259,38 +252,102 @@ test.each(sized(few, examples, examples))(
   },
 );
 
+/**
+ * Examples about the file of a home, or about the graph file beside it, which a server does not have; and those that write
+ * the home into a file for another program, which are refused for an address with a password.
+ */
+const aboutFiles =
+  /^tape (?:backup|restore|raw checkpoint|check --acknowledge|import --install|(?:trust|copy) \.tape)\b/;
+
+const onServer = examples.filter(([line]) => !aboutFiles.test(line));
+
+const fewOnServer = onServer.filter((_, i) => i % 8 === 0);
+
+test.each(sized([], fewOnServer, onServer))(
+  'the example works with a home on a server: %s',
+  { timeout: 180_000 },
+  async (line, verb) => {
+    using temp = tempDir();
+    await using server = await serverPlace();
+    const place = { home: temp.path, dir: join(temp.path, 'project'), address: server.url };
+    mkdirSync(place.dir, { recursive: true, mode: 0o700 });
+    {
+      using store = await server.openHome();
+      await prepare(line, verb, { store, place });
+    }
+    const result = await runExample(line, place);
+    expect({ code: result.code, stderr: result.code === 0 ? '' : result.stderr }).toEqual({
+      code: 0,
+      stderr: '',
+    });
+    expect(`${result.stdout}${result.stderr}`).not.toContain('not%20a%20secret');
+    expect(`${result.stdout}${result.stderr}`).not.toContain('not a secret');
+  },
+);
+
+/** Makes what an example needs. */
+async function prepare(
+  line: string,
+  verb: string,
+  { store, place }: { readonly store: HomeStore; readonly place: Place },
+): Promise<void> {
+  const { home, dir } = place;
+  writeFileSync(
+    join(dir, 'answers.json'),
+    JSON.stringify(Array.from({ length: 9 }, () => ({ text: 'Done.' }))),
+  );
+  if (!empty.includes(verb)) sessions(store, line, verb);
+  await (needs[line] ?? needs[verb])?.({
+    ...{ home, dir, store },
+    file: (name, text) => writeFileSync(join(dir, name), text),
+    first: async (words) => {
+      const result = await run(`tape ${words}`, place);
+      expect([0, 1, 6], result.stderr).toContain(result.code);
+    },
+  });
+}
+
+async function runExample(line: string, place: Place): Promise<CliResult> {
+  return follows.test(line) ? await interrupted(line, place) : await run(line, place);
+}
+
 interface Place {
   readonly home: string;
   readonly dir: string;
+  /** The home on a server. */
+  readonly address?: string;
 }
 
 /** Runs a line: a plain one in the process of many, any other in a shell. */
-async function run(line: string, { home, dir }: Place): Promise<CliResult> {
-  const env = environment(home);
+async function run(line: string, place: Place): Promise<CliResult> {
+  const { home, dir } = place;
+  const env = environment(place);
   const quoted = /'[^']*'|"[^"]*"/g;
-  if (/[|<>*]/.test(line.replace(quoted, ''))) return inShell(line, { home, dir });
+  if (/[|<>*]/.test(line.replace(quoted, ''))) return inShell(line, place);
   const words = (line.match(/(?:'[^']*'|"[^"]*"|[^\s'"])+/g) ?? []).map((word) =>
     word.replace(/^~/, home).replace(quoted, (text) => text.slice(1, -1)),
   );
   return await tapeInNode(words.slice(1), { env, cwd: dir });
 }
 
-function inShell(line: string, { home, dir }: Place): CliResult {
+function inShell(line: string, place: Place): CliResult {
+  const { home, dir } = place;
   // Not every machine has Graphviz.
   const shell = `tape() { "${process.execPath}" "${bin}" "$@"; }\ncommand -v dot >/dev/null || dot() { grep -c '^digraph'; }\nset -o pipefail\n${line}\n`;
   const { status, stdout, stderr } = spawnSync('bash', ['-c', shell], {
     cwd: dir,
-    env: plainEnv(home, environment(home)),
+    env: plainEnv(home, environment(place)),
     encoding: 'utf8',
   });
   return { code: status ?? 1, stdout, stderr };
 }
 
 /** Runs a line until it has printed something, and then interrupts it, which is how it ends. */
-async function interrupted(line: string, { home, dir }: Place): Promise<CliResult> {
+async function interrupted(line: string, place: Place): Promise<CliResult> {
+  const { home, dir } = place;
   const child = spawn(process.execPath, [bin, ...line.split(' ').slice(1)], {
     cwd: dir,
-    env: plainEnv(home, environment(home)),
+    env: plainEnv(home, environment(place)),
   });
   const said = { stdout: '', stderr: '' };
   for (const name of ['stdout', 'stderr'] as const)

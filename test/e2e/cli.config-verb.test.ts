@@ -345,7 +345,7 @@ limits:
     const long = 'x'.repeat(100_000);
     await set(p, 'instructions', `0${long}`);
     const took = await timeOf(async () => await p.process(['config', 'set', 'instructions', `1${long}`]));
-    const rounds = sized(3, 30, 400);
+    const rounds = sized(3, 15, 400);
     for (let round = 2; round < rounds; round += 1) {
       const before = yamlOf(p);
       const after = `instructions: ${round}${long}\n`;

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
 import type { Embedded, LivePage } from '@tapedeck/cli/internal';
 import {
@@ -14,7 +14,6 @@ import {
 } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
 import { embeddedData } from '../../packages/cli/ui/src/data/embedded.ts';
-import { jsonError } from '../support/cli.ts';
 import { pageOn } from '../support/page.ts';
 import { rawDb } from '../support/raw-db.ts';
 import { seeded } from '../support/seeded.ts';
@@ -145,7 +144,83 @@ test('a file answers what a server answers, of the sessions that it has', async 
   }
   expect(await file.parting({ a: 'main', b: 'kid' })).toEqual(await page.parting({ a: 'main', b: 'kid' }));
   const merge = data.tapes.main?.items.find(({ kind }) => kind === 'merge')?.seq ?? 0;
-  expect((await file.trace({ session: 'main', seq: merge })).map(({ place }) => place)).toContain('kid@22');
+  expect(await file.trace({ session: 'main', seq: merge })).toContainEqual(
+    expect.objectContaining({ session: 'kid', seq: 22 }),
+  );
+});
+
+test('a file has what it leads to: traces, usage, and the sessions to compare', async () => {
+  using home = memoryHome();
+  family(home);
+  const { data } = await exported(home, 'root', '--tree');
+  const file = embeddedData(data);
+  using store = home.open();
+  const page = pageOn(store);
+  const pages: Record<string, number> = { trace: 0, seen: 0 };
+  for (const { session } of data.sessions) {
+    const { head } = await file.session({ session });
+    for (const { seq } of (await file.timeline({ session, from: 1, to: head })).items)
+      for (const of of ['trace', 'seen'] as const) {
+        const isThere = file.has({ page: of, session, seq });
+        const answer = file[of]({ session, seq });
+        if (isThere) expect(await answer).toBeDefined();
+        else await expect(answer).rejects.toMatchObject({ code: 'NOT_IN_FILE' });
+        pages[of] = (pages[of] ?? 0) + Number(isThere);
+      }
+    expect(file.has({ page: 'usage', session })).toBe(true);
+  }
+  expect(Math.min(...Object.values(pages))).toBeGreaterThan(3);
+  // Where each message of a merged session went, also where another one inherits it.
+  const { base, head } = await file.session({ session: 'kid' });
+  const said = (await file.timeline({ session: 'kid', from: base + 1, to: head })).items.filter(
+    ({ kind }) => kind === 'message',
+  );
+  for (const { seq } of said)
+    expect(await file.trace({ session: 'kid', seq })).toEqual(await page.trace({ session: 'kid', seq }));
+  const { answers, ...brief } = await page.parting({ a: 'main', b: 'sibling' });
+  expect(answers).toBeDefined();
+  for (const [a, b] of [
+    ['main', 'sibling'],
+    ['sibling', 'main'],
+  ] as const)
+    expect(file.has({ page: 'diff', a, b })).toBe(true);
+  const { a, b } = await file.parting({ a: 'main', b: 'sibling' });
+  expect([a, b].map(({ session }) => session).sort()).toEqual(['main', 'sibling']);
+  expect(brief.common).toMatchObject({ session: 'root' });
+  for (const [one, other] of [
+    ['kid', 'sibling'],
+    ['main', 'nix'],
+  ] as const)
+    expect(file.has({ page: 'diff', a: one, b: other })).toBe(false);
+  expect(file.has({ page: 'usage', session: 'gone' })).toBe(false);
+});
+
+test('a file has what a check finds of each of its sessions, at its place, and nothing of others', async () => {
+  using home = memoryHome();
+  family(home);
+  {
+    using db = rawDb(home.db);
+    db.dropTriggers();
+    const changed = (name: string, seq: string) =>
+      db.run(
+        `UPDATE entry SET v = 2 WHERE tape_id = (SELECT id FROM tape WHERE name = '${name}') AND seq = ${seq}`,
+      );
+    for (const name of ['root', 'main', 'kid', 'sibling'])
+      changed(name, `(SELECT head_seq FROM tape WHERE name = '${name}')`);
+    changed('root', '3');
+  }
+  const found = async (args: readonly string[], session?: string) => {
+    const file = embeddedData((await exported(home, ...args)).data);
+    const { findings } = await file.findings(session === undefined ? {} : { session });
+    return findings
+      .flatMap(({ code, session, seq }) => (code === 'row-changed' ? [`${session}@${seq}`] : []))
+      .toSorted();
+  };
+  const inherited = ['kid@22', 'root@11', 'root@3'];
+  expect(await found(['root', '--tree'])).toEqual(['kid@22', 'main@23', 'root@11', 'root@3', 'sibling@16']);
+  expect(await found(['root', '--tree'], 'kid')).toEqual(inherited);
+  expect(await found(['kid'])).toEqual(inherited);
+  expect(await found(['kid', '--lineage'])).toEqual(['kid@22', 'main@23', 'root@11', 'root@3']);
 });
 
 test.each(['session', 'lineage', 'tree'])(
@@ -215,6 +290,31 @@ test('nor is half of one in a title, or in what was merged', async () => {
   expect(JSON.stringify(data)).not.toMatch(/ghp_|a1B2/);
 });
 
+test('nor is the name of a session, by which the page finds it', async () => {
+  using home = memoryHome();
+  {
+    using store = home.open();
+    store.sessions.open(token);
+    turn(store, token, 'one');
+    store.lineage.fork(token, { name: `${token}.kid` });
+    turn(store, `${token}.kid`, 'two');
+    store.lineage.merge(`${token}.kid`);
+  }
+  const { html, data } = await exported(home, token, '--tree');
+  expect(html + JSON.stringify(data)).not.toMatch(/ghp_|a1B2/);
+  const file = embeddedData(data);
+  const names = data.sessions.map(({ session }) => session);
+  expect(new Set(names).size).toBe(2);
+  for (const session of names) {
+    const { head, parent } = await file.session({ session });
+    expect((await file.timeline({ session, from: 1, to: head })).items.length).toBeGreaterThan(3);
+    expect((await file.usage({ session })).total.key).toBe(session);
+    if (parent !== undefined) expect((await file.parting({ a: parent, b: session })).b.session).toBe(session);
+  }
+  for (const { session } of data.lineage) expect(names).toContain(session);
+  expect((await exported(home, token, '--tree', '--raw')).data.tapes).toHaveProperty([token]);
+});
+
 test('a file does not say where its home was', async () => {
   using home = memoryHome();
   family(home);
@@ -223,18 +323,51 @@ test('a file does not say where its home was', async () => {
   expect(JSON.stringify(data) + html).not.toContain(home.path);
 });
 
-test('what cannot be read ends an export with its reason, and leaves no file', async () => {
+test('an entry that cannot be read is shown as damaged, on the page and in a file, and takes nothing else away', async () => {
   using home = memoryHome();
-  home.session('main', user('Hello'), assistant('Hi.'));
+  family(home);
   {
     using db = rawDb(home.db);
     db.dropTriggers();
-    db.run(`UPDATE entry SET payload = 'no JSON' WHERE kind = 'message' AND seq = 3`);
+    const of = (name: string) => `tape_id = (SELECT id FROM tape WHERE name = '${name}')`;
+    // What several sessions inherit, the first message, and the last entry of one.
+    for (const seq of ['2', '4', `(SELECT head_seq FROM tape WHERE name = 'root')`])
+      db.run(`UPDATE entry SET payload = 'no JSON' WHERE ${of('root')} AND seq = ${seq}`);
   }
-  const file = home.file('out.html');
-  const failed = await home.here(['export', 'main', '--format', 'html', '-o', file, '--json']);
-  expect([failed.code, jsonError(failed).code]).toEqual([5, 'TAPE_CORRUPT']);
-  expect(readdirSync(home.path).filter((name) => name.includes('out.html'))).toEqual([]);
+  const { data } = await exported(home, 'root', '--tree');
+  using store = home.open();
+  const page = pageOn(store);
+  for (const session of ['root', 'main', 'kid', 'sibling']) {
+    await expectSame(data, page, session);
+    const { items } = await page.timeline({ session, from: 1, to: 200 });
+    const damaged = items.filter(({ parts: [part] }) => part?.type === 'gone' && part.why === 'damaged');
+    expect(damaged).toMatchObject([{ seq: 2 }, { seq: 4 }, { seq: 11 }]);
+    expect(items.length).toBeGreaterThan(damaged.length);
+    expect((await page.session({ session })).session).toBe(session);
+  }
+  expect((await page.lineage({ session: 'root' })).rows.length).toBeGreaterThan(3);
+  expect((await page.parting({ a: 'main', b: 'sibling' })).b.entries).toBeGreaterThan(0);
+  expect((await page.usage({ session: 'main', tree: true })).total).toBeDefined();
+  const { findings } = await embeddedData(data).findings({ session: 'root' });
+  expect(findings.map(({ session, seq }) => `${session}@${seq}`)).toEqual(
+    expect.arrayContaining(['root@2', 'root@4', 'root@11']),
+  );
+});
+
+test('a part of a damaged message that has no text shows none', async () => {
+  using home = memoryHome();
+  home.session('main', assistant('So.'));
+  const content = [{ type: 'text' }, null, 5, { type: 'reasoning' }, { type: 'text', text: 'So.' }];
+  const payload = JSON.stringify({ role: 'assistant', content });
+  {
+    using db = rawDb(home.db);
+    db.dropTriggers();
+    db.run(`UPDATE entry SET payload = '${payload}' WHERE kind = 'message'`);
+  }
+  using store = home.open();
+  const { items } = await pageOn(store).timeline({ session: 'main', from: 1, to: 200 });
+  const shown = items.flatMap(({ parts }) => parts.map((part) => ('text' in part ? part.text : part.type)));
+  expect(shown).toEqual(['', 'So.']);
 });
 
 test('no text of a tape is part of the markup of the file, and nothing but its own code can run', async () => {
@@ -251,36 +384,47 @@ test('no text of a tape is part of the markup of the file, and nothing but its o
   const { html, data } = await exported(home, 'main');
   expect(JSON.stringify(data)).toContain('onerror=alert(1)');
   expect(html).not.toContain('onerror=');
-  expect(html.match(/<\/?script\b/gi)).toHaveLength(4);
-  expect(html.match(/<\/?style\b/gi)).toHaveLength(2);
-  const hashOf = (text = '') => createHash('sha256').update(text).digest('base64');
-  const [, script] = /<script type="module">(.*)<\/script>/s.exec(html) ?? [];
-  const [, style] = /<style>(.*)<\/style>/s.exec(html) ?? [];
-  expect(html).toContain(`script-src 'sha256-${hashOf(script)}'; style-src 'sha256-${hashOf(style)}'`);
-  expect(html).toContain("default-src 'none'");
-  expect(html.replace(script ?? '', '').replace(style ?? '', '')).not.toMatch(/\b(?:src|href)=|https?:/);
+  expect(html.match(/<\/?script\b/gi)).toHaveLength(6);
+  expect(html).not.toMatch(/<\/?style\b|\b(?:src|href)=|https?:/);
+  const hashOf = (text = '') => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
+  const [, opening] = /<script type="module">(.*)<\/script>/s.exec(html) ?? [];
+  const [, packed = ''] = /id="tapedeck-page">([^<]*)</.exec(html) ?? [];
+  const [style, script] = JSON.parse(gunzipSync(Buffer.from(packed, 'base64')).toString()) as string[];
+  expect(html).toContain(
+    `content="default-src 'none'; script-src ${hashOf(opening)} ${hashOf(script)}; style-src ${hashOf(style)}; img-src data:; base-uri 'none'; form-action 'none'"`,
+  );
+  expect(opening).not.toMatch(/innerHTML|eval|Function|import/);
 });
 
-test('the data of a long session is at most one and a half times its text', async () => {
+test.each([
+  ['small', 3],
+  ['middle', 40],
+  ['large', 400],
+])('beside the page, a %s file is at most one and a half times the text of its session', async (_, turns) => {
   using home = memoryHome();
   const words = 'a the plan of test release build with fails passes module file change now then error'.split(
     ' ',
   );
   const random = seeded(7);
-  let chars = 0;
-  const say = (count: number) => {
-    const text = Array.from({ length: count }, () => `${random.of(words)}${random.below(1000)}`).join(' ');
-    chars += text.length;
-    return text;
-  };
+  const say = (count: number) =>
+    Array.from({ length: count }, () => `${random.of(words)}${random.below(1000)}`).join(' ');
   {
     using store = home.open();
     store.sessions.open('main');
-    for (let n = 0; n < 400; n += 1)
-      store.entries.append('main', [user(say(20)), assistant(say(60), { model: 'a/b', usage })]);
+    for (let n = 0; n < turns; n += 1) {
+      store.entries.append('main', [user(say(15)), assistant([toolCall(`c${n}`, 'read', { path: say(1) })])]);
+      const result = toolResult({ toolCallId: `c${n}`, toolName: 'read' }, say(40));
+      store.entries.append('main', [result, assistant(say(60), { model: 'a/b', usage })]);
+    }
   }
   const { html } = await exported(home, 'main');
   const [, data = ''] = /id="tapedeck-data">([^<]*)</.exec(html) ?? [];
-  expect(chars).toBeGreaterThan(200_000);
-  expect(data.length).toBeLessThan(1.5 * chars);
+  const text = home.file('text.md');
+  await home.here(['export', 'main', '--format', 'markdown', '-o', text]);
+  const { size } = statSync(text);
+  expect(html.length - data.length).toBeLessThan(140_000);
+  expect(data.length / size).toBeLessThan(1.5);
+  // Where there is more text than the page takes, it is so of the whole file.
+  if (size > 130_000) expect(html.length / size).toBeLessThan(1.5);
+  expect(size > 130_000).toBe(turns === 400);
 });

@@ -1,5 +1,6 @@
 import { anchor, assistant, user } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
+import { rawDb } from '../support/raw-db.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { tempHome } from '../support/temp-home.ts';
 
@@ -42,4 +43,26 @@ test('the hint about an anchor that a rewind hides says how to reach it, and bot
   );
   expect((await home.here(['undo', 'main@6'])).code).toBe(0);
   expect((await home.here(['show', 'main@here'])).code).toBe(0);
+});
+
+test('a command that names a session is one to copy, whatever the name', async () => {
+  using home = tempHome();
+  home.session('wow!x', user('One'));
+  home.session('named', user('One'));
+  {
+    // The store makes no such name; a home from elsewhere can have one.
+    using db = rawDb(home.db);
+    db.dropTriggers();
+    db.run(`UPDATE tape SET name = '-x' WHERE name = 'named'`);
+  }
+  const said = async (...args: readonly string[]) => {
+    const { stdout, stderr } = await home.here(args);
+    return stdout + stderr;
+  };
+  expect(await said('archive', 'wow!x')).toContain("undo with: tape archive 'wow!x' --undo)");
+  expect(await said('show', 'wow!x@99')).toContain("tape log 'wow!x' -n 20");
+  expect(await said('show', '--', '-x@99')).toContain('tape log -n 20 -- -x');
+  expect(await said('archive', '--', '-x')).toContain('undo with: tape archive --undo -- -x)');
+  expect(await said('archive', '--undo', '--', '-x')).toContain('undo with: tape archive -- -x)');
+  expect(await said('rename', '--', '-x', 'x')).toContain('undo with: tape rename -- x -x)');
 });

@@ -132,6 +132,43 @@ test('a copy that comes after its source was forgotten does not bring it back', 
   expect(at.holds(`${secretWord} c 2`)).toEqual(['tape.db']);
 });
 
+test('a copy is known by what its records say: in another directory, under other ids, and where it is quoted', async () => {
+  using at = user();
+  const at1 = (n: number) => `2026-01-02T03:04:0${n}.000Z`;
+  const said = (sessionId: string, id: string, texts: readonly string[]) =>
+    texts.map((text, n) => ({
+      ...{ type: 'user', sessionId, cwd: `/work/${sessionId}`, isSidechain: false, timestamp: at1(n) },
+      uuid: `${id}${n}`,
+      parentUuid: n === 0 ? null : `${id}${n - 1}`,
+      message: { role: 'user', content: text },
+    }));
+  const first = [`${secretWord} one`, `${secretWord} two`];
+  const quote = { type: 'last-prompt', lastPrompt: first[1] };
+  const untimed = (sessionId: string) => said(sessionId, 'm', first).map(({ timestamp: _, ...rest }) => rest);
+  at.write('a.jsonl', [...said('a', 'r', first), ...untimed('a'), titled('a')]);
+  // As `--fork-session`, an old `--resume`, and a program that gives no times leave copies.
+  at.write('b.jsonl', [...said('b', 'r', [...first, 'own b']), { ...quote, sessionId: 'b' }, titled('b')]);
+  at.write('c.jsonl', said('c', 'x', [...first, 'own c']));
+  at.write('d.jsonl', [...untimed('d'), { ...quote, sessionId: 'd' }]);
+  // Another one says the same of its own.
+  const alike = said('e', 'y', first).map((one, n) => ({ ...one, timestamp: at1(n + 5) }));
+  at.write('e.jsonl', [...alike, { ...quote, sessionId: 'e' }]);
+  await at.imports();
+  const viewOf = async (session: string) => (await at.run('view', session)).stdout;
+  const before = await viewOf('e');
+  await at.imports('--forget', 'a');
+  for (const session of ['b', 'c', 'd']) expect(await viewOf(session)).not.toContain(secretWord);
+  for (const session of ['b', 'c']) expect(await viewOf(session)).toContain(`own ${session}`);
+  expect(await viewOf('e')).toBe(before);
+  expect(at.holds(`${secretWord} title`)).toEqual([]);
+  at.write('b.jsonl', [...said('b', 'r', [...first, 'own b', 'later']), titled('b')]);
+  await at.imports();
+  expect(await viewOf('b')).not.toContain(secretWord);
+  expect(at.holds(`${secretWord} title`)).toEqual([]);
+  await at.imports('--forget', 'e');
+  expect(at.holds(secretWord)).toEqual([]);
+});
+
 test('a copy of records without ids is known by its beginning, under any name; so is one that was never imported', async () => {
   using at = user();
   const plain = (...texts: string[]) =>

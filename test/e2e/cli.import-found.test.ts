@@ -19,13 +19,14 @@ import { tempHome } from '../support/temp-home.ts';
 
 const projects = '.claude/projects';
 
-/** A transcript of some turns. */
+/** A transcript of some turns, each session at a time of its own. */
 function transcript(sessionId: string, turns: number, cwd = '/work/app'): string {
+  const timestamp = `2026-01-02T03:04:05.${sessionId.replace(/\D/g, '').padStart(3, '0')}Z`;
   return Array.from({ length: turns * 2 }, (_, i) => {
     const role = i % 2 === 0 ? 'user' : 'assistant';
     return `${JSON.stringify({
       ...{ type: role, uuid: `${sessionId}-${i}`, parentUuid: i === 0 ? null : `${sessionId}-${i - 1}` },
-      ...{ sessionId, cwd, isSidechain: false, timestamp: '2026-01-02T03:04:05.000Z' },
+      ...{ sessionId, cwd, isSidechain: false, timestamp },
       message: { id: `${sessionId}-m${i}`, role, content: [{ type: 'text', text: `${role} ${i}` }] },
     })}\n`;
   }).join('');

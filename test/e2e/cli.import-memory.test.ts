@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { type Shape, writeTranscript } from '../bench/transcripts.ts';
@@ -6,10 +7,11 @@ import { sized } from '../support/size.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 /** The peak of an import, in MB. A process that only opens a database needs 50. */
-async function peakOf(shape: Shape): Promise<number> {
+async function peakOf(write: Shape | ((file: string) => void)): Promise<number> {
   using dir = tempDir();
   const file = join(dir.path, '5f3c9a52-0000-4000-8000-000000000000.jsonl');
-  writeTranscript(file, shape);
+  if (typeof write === 'function') write(file);
+  else writeTranscript(file, write);
   return (await peakMemory(join(dir.path, 'home'), ['import', file, '--quiet'])).peak;
 }
 
@@ -27,5 +29,16 @@ describe.skipIf(!hasPeak)('an import takes little memory (needs /proc)', () => {
       { bytes: 70_000_000, output: 7_900_000 },
     );
     expect(await peakOf(shape)).toBeLessThanOrEqual(256);
+  });
+
+  test('of a transcript of 9 MB with 3,000,000 empty objects', { timeout }, async () => {
+    const values = `[${Array.from({ length: 5_000 }, () => '{}').join()}]`;
+    const lines = Array.from(
+      { length: sized(6, 600, 600) },
+      (_, i) =>
+        `{"type":"user","uuid":"u${i}","parentUuid":${i === 0 ? null : `"u${i - 1}"`},"isSidechain":false,` +
+        `"message":{"role":"user","content":"ask"},"toolUseResult":${values}}\n`,
+    );
+    expect(await peakOf((file) => writeFileSync(file, lines.join('')))).toBeLessThanOrEqual(220);
   });
 });

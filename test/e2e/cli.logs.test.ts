@@ -349,8 +349,8 @@ test('two processes that follow into one directory, and writers beside them, lea
       .filter(([file]) => file.startsWith(name))
       .map(([, text]) => text)
       .join('');
-  await expect.poll(() => written('late-'), { timeout: 20_000 }).toContain('Late.');
-  await expect.poll(() => written('verbose.md'), { timeout: 20_000 }).toContain('The end.');
+  await expect.poll(() => written('late-')).toContain('Late.');
+  await expect.poll(() => written('verbose.md')).toContain('The end.');
   for (const { child } of running) child.kill('SIGINT');
   expect(await Promise.all(running.map(async ({ done }) => (await done).code))).toEqual([130, 130]);
   await home.here(['logs', 'main', '--verbose', '--tree', '-o', home.file('again')]);

@@ -39,7 +39,7 @@ async function here(home: TempHome, args: readonly string[]): ReturnType<typeof 
 
 /** Sizes of a push prove nothing about a heap. */
 const scaled = sized(here, small, small);
-const limit = sized(60_000, 60_000, 1_800_000);
+const limit = sized(60_000, 180_000, 1_800_000);
 
 describe('a heap of 192 MB suffices for', () => {
   test(

@@ -89,6 +89,11 @@ test('--tree lists children below their parents, newest first, and draws which o
   expect(jsonLines(await home.here(['sessions', '--tree', '--jsonl'])).map(({ session }) => session)).toEqual(
     ['notes', 'plan', 'one', 'three', 'two', 'low', 'deep'],
   );
+  // A session whose parent is left out is below its nearest ancestor that is not.
+  expect(names(await rows(home, ['--tree', '--grep', 'de']))).toEqual(['deep']);
+  expect(
+    (await rows(home, ['--tree', '--kind', 'subagent'])).map((line) => /^\W*[a-z]+/.exec(line)?.[0]),
+  ).toEqual(['one', 'three', 'two', '├ low', '╰ deep']);
 });
 
 test('a pipe gets what a terminal shows, whole and between tabs', async () => {

@@ -1,8 +1,9 @@
 import { once } from 'node:events';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { user } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
+import { tempDir } from '../support/temp-dir.ts';
 import { tempHome } from '../support/temp-home.ts';
 import { followUi, sendRaw, startUi, type Ui } from '../support/ui.ts';
 
@@ -53,7 +54,26 @@ test('slow clients are cut off, and keep the server from answering no other', as
   expect((await ui.ask('/api/home')).status).toBe(200);
 });
 
-test('a client that does not read its answers is cut off, and costs little', async () => {
+// Runs at the same time as the next test, which waits as long.
+test.concurrent('a check that takes longer than a client may stall is answered', async ({ expect }) => {
+  using home = tempHome();
+  home.session('main', ...Array.from({ length: 2_100 }, (_, i) => user(`${i}`)));
+  using dir = tempDir();
+  writeFileSync(
+    dir.file('late.cjs'),
+    "if (process.argv[2] === 'check') Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 70_000);",
+  );
+  const env = { NODE_OPTIONS: `--require ${dir.file('late.cjs')}` };
+  await using ui = await startUi([], { home: home.path, env });
+  const begun = performance.now();
+  const answer = await ui.ask('/api/findings');
+  expect([answer.status, await answer.json()]).toMatchObject([200, { entries: 2_101, findings: [] }]);
+  expect(performance.now() - begun).toBeGreaterThan(70_000);
+}, 300_000);
+
+test.concurrent('a client that does not read its answers is cut off, and costs little', async ({
+  expect,
+}) => {
   using home = tempHome();
   home.session(
     'main',
@@ -151,14 +171,14 @@ test('a stream that is not read costs no memory, and is whole when it is read ag
   }
   const isAtEnd = ({ events }: typeof reading) =>
     new Set(events.filter(({ head }) => head === 51).map(({ session }) => session)).size === names.length;
-  await expect.poll(() => isAtEnd(reading), { timeout: 60_000 }).toBe(true);
+  await expect.poll(() => isAtEnd(reading), { timeout: 180_000 }).toBe(true);
   expect(memoryOf(ui) - before).toBeLessThan(150);
   expect(stalled.events.length).toBeLessThan(reading.events.length);
   stalled.socket.resume();
   await Promise.race([
-    expect.poll(() => isAtEnd(stalled), { timeout: 60_000 }).toBe(true),
+    expect.poll(() => isAtEnd(stalled), { timeout: 180_000 }).toBe(true),
     once(stalled.socket, 'close'),
   ]);
   using again = followUi(ui, { after: at, last: stalled.last() });
-  await expect.poll(() => isAtEnd(again) || isAtEnd(stalled), { timeout: 60_000 }).toBe(true);
+  await expect.poll(() => isAtEnd(again) || isAtEnd(stalled), { timeout: 180_000 }).toBe(true);
 }, 300_000);

@@ -12,7 +12,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { assistant, openTapeStore, user } from '@tapedeck/tape';
+import { assistant, openTapeStore, toolCall, user } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
 import { jsonError } from '../support/cli.ts';
 import { isAlive } from '../support/is-alive.ts';
@@ -43,14 +43,15 @@ const questions = [
   ...['timeline?session=main&from=1&to=200', 'seen?session=main&seq=2', 'trace?session=main&seq=2'],
 ];
 
-/** The status of what each question of the page is answered, and the code of a refusal, which does not name the home. */
+/** The status of what each question of the page is answered, and the code of a refusal, whose message does not name the home. */
 async function answersOf(ui: Ui, home: string): Promise<readonly string[]> {
   return await Promise.all(
     questions.map(async (question) => {
       const response = await ui.ask(`/api/${question}`);
       const text = await response.text();
-      if (response.status !== 200) expect(text).not.toContain(home);
-      return `${response.status} ${(JSON.parse(text) as { code?: string }).code ?? ''}`.trim();
+      const { code = '', message = '' } = JSON.parse(text) as { code?: string; message?: string };
+      if (response.status !== 200) expect(message).not.toContain(home);
+      return `${response.status} ${code}`.trim();
     }),
   );
 }
@@ -173,3 +174,74 @@ test('a home that is deleted is said to be gone, is not made again, and one in i
   expect(await (await ui.ask('/api/session?session=main')).json()).toMatchObject({ about: 'Elsewhere' });
   expect(await said(ui)).not.toContain('    at ');
 });
+
+test('other questions are answered while a large session is checked, as tape check checks it', async () => {
+  using home = tempHome();
+  {
+    using store = openTapeStore(join(home.path, 'tape.db'));
+    store.sessions.open('main');
+    for (let n = 0; n < 40; n += 1)
+      store.entries.append(
+        'main',
+        Array.from({ length: 200 }, (_, i) => user(`${n} ${i} `.repeat(100))),
+      );
+    store.entries.append('main', [assistant([toolCall('c', 'read', {})])]);
+  }
+  await using ui = await startUi([], { home: home.path });
+  const answered = async (question: string) => (await ui.ask(`/api/${question}`)).json();
+  await answered('home');
+  let isOver = false;
+  const found = answered('findings?session=main').finally(() => {
+    isOver = true;
+  });
+  let others = 0;
+  for (; !isOver; others += 1) await answered('home');
+  // A process is started meanwhile.
+  expect(others).toBeGreaterThan(5);
+  const { stdout } = await home.process(['check', 'main', '--json']);
+  const { entries, sections } = JSON.parse(stdout) as {
+    entries: number;
+    sections: Record<string, { findings: readonly { id: string }[] }>;
+  };
+  const ids = Object.values(sections).flatMap(({ findings }) => findings.map(({ id }) => id));
+  expect(ids.length).toBeGreaterThan(0);
+  const { findings, ...rest } = (await found) as { findings: readonly { id: string; command?: string }[] };
+  expect(findings.map(({ id }) => id).toSorted()).toEqual(ids.toSorted());
+  const commands = findings.flatMap(({ command }) => command ?? []);
+  expect(commands.length).toBeGreaterThan(0);
+  expect(commands.filter((line) => !line.endsWith(` --home ${home.path}`))).toEqual([]);
+  expect(rest).toMatchObject({ entries, total: ids.length });
+});
+
+test.skipIf(process.platform !== 'linux')(
+  'the check of a large home ends with the server, however that ends, and however busy it is (needs /proc)',
+  async () => {
+    using home = tempHome();
+    home.session('main', ...Array.from({ length: 2_100 }, (_, i) => user(`${i}`)));
+    using dir = tempDir();
+    // Its thread never comes back from where it opens the database.
+    writeFileSync(
+      dir.file('busy.cjs'),
+      "if (process.argv[2] === 'check') process.dlopen = () => { for (;;); };",
+    );
+    const env = { NODE_OPTIONS: `--require ${dir.file('busy.cjs')}` };
+    for (const signal of ['SIGKILL', 'SIGTERM', 'SIGHUP', 'SIGINT'] as const) {
+      await using ui = await startUi([], { home: home.path, env });
+      const asked = ui.ask('/api/findings').catch(() => {});
+      const children = () => readFileSync(`/proc/${ui.pid}/task/${ui.pid}/children`, 'utf8').trim();
+      await expect.poll(children).toMatch(/^\d+$/);
+      const check = Number(children());
+      // It has started to be busy.
+      const threads = () => readdirSync(`/proc/${check}/task`).length;
+      await expect.poll(() => readFileSync(`/proc/${check}/cmdline`, 'utf8')).toContain('check');
+      await expect.poll(threads).toBeGreaterThan(1);
+      ui.running.child.kill(signal);
+      await asked;
+      try {
+        await expect.poll(() => isAlive(check)).toBe(false);
+      } finally {
+        if (isAlive(check)) process.kill(check, 'SIGKILL');
+      }
+    }
+  },
+);

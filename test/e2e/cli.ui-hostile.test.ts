@@ -90,7 +90,7 @@ const table: readonly (readonly [what: string, status: number | readonly number[
     405,
     method('OPTIONS', 'Access-Control-Request-Method: GET', 'Access-Control-Request-Headers: x-a'),
   ],
-  ...['PUT', 'PATCH', 'DELETE', 'TRACE', 'PROPFIND', 'OPTIONS', 'POST', 'QUERY'].map(
+  ...['HEAD', 'PUT', 'PATCH', 'DELETE', 'TRACE', 'PROPFIND', 'OPTIONS', 'POST', 'QUERY'].map(
     (name) => [name, 405, method(name)] as const,
   ),
   ['CONNECT', 405, { line: 'CONNECT 127.0.0.1:PORT HTTP/1.1' }],
@@ -264,7 +264,9 @@ test('each hostile request gets its answer, which says nothing, and nothing is c
     const leaks = /Access-Control|Set-Cookie|node_modules|\bat .*:\d+:\d+|root:/i.exec(
       headers + (got === 200 ? '' : text),
     );
-    const names = text.includes(home.path) || text.includes(token);
+    // A browser that was let in gets commands to copy, which name the home.
+    const said = what.startsWith('nothing at ') ? text.replaceAll(`--home ${home.path}`, '') : text;
+    const names = said.includes(home.path) || said.includes(token);
     found[name] =
       allowed.includes(got) && lacks.length === 0 && leaks === null && !names
         ? 'right'
@@ -272,15 +274,6 @@ test('each hostile request gets its answer, which says nothing, and nothing is c
   }
   expect(table.length).toBeGreaterThan(150);
   expect(found).toEqual(wanted);
-  for (const [, status, request] of table.filter(
-    ([, , { line }]) => line?.startsWith('GET /api/') === true,
-  )) {
-    const line = (request.line ?? '').replace('GET', 'HEAD');
-    if (line.includes('events')) continue;
-    const head = await sendRaw(ui.port, bytesOf(ui, { ...request, line }));
-    expect([status].flat(), line).toContain(head.status);
-    expect(head.body).toBe('');
-  }
   expect([home.contents(), filesOf(home)]).toEqual([before, files]);
   ui.running.child.kill('SIGINT');
   const { stderr } = await ui.running.done;
@@ -288,13 +281,17 @@ test('each hostile request gets its answer, which says nothing, and nothing is c
   expect(stderr).toMatch(/^Showing .* until Ctrl-C\. The address lets in one browser\.\n$/);
 });
 
-test('an address lets in one browser, and a look at its headers none', async () => {
+test('an address lets in one browser, and a look at its headers uses up nothing', async () => {
   using home = tempHome();
   home.session('main', user('Hello'));
   await using ui = await startUi([], { home: home.path, enter: false });
   const path = new URL(ui.url).pathname;
   const head = await fetch(ui.url, { method: 'HEAD', redirect: 'manual' });
-  expect([head.status, head.headers.get('set-cookie')]).toEqual([403, null]);
+  expect([head.status, head.headers.get('allow'), head.headers.get('set-cookie')]).toEqual([
+    405,
+    'GET',
+    null,
+  ]);
   for (const request of [
     { ...get(path), host: 'evil.com', cookie: null },
     { ...get(path), headers: ['Origin: null'], cookie: null },
@@ -444,7 +441,7 @@ test('ends when its terminal, its parent or the pipe at stdin is gone', async (c
     const { pid } = JSON.parse(said.toString()) as { pid: number };
     expect(isAlive(pid), way).toBe(true);
     shell.kill('SIGKILL');
-    await expect.poll(() => isAlive(pid), { timeout: 10_000 }).toBe(false);
+    await expect.poll(() => isAlive(pid)).toBe(false);
   }
 
   if (skipsTerminals('tape ui at a terminal that is closed')) context.skip();

@@ -114,6 +114,7 @@ const others: Readonly<Record<string, string>> = {
   abort: 'says how to go on',
   approve: 'what ran has run',
   recover: 'ends what a crash left',
+  worker: 'runs what others delegate, who can undo the merges',
   redact: 'says that it cannot be undone',
   purge: 'says that it cannot be undone',
   doctor: 'repairs',

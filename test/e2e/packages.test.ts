@@ -6,11 +6,11 @@ import { gzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { codeBlocks, page, root } from '../docs/pages.ts';
 import { steady } from '../docs/steady.ts';
-import { importingAll, packages, typeErrors } from '../support/consumer.ts';
-import { shellOutside, skipsRegistry } from '../support/npm.ts';
+import { importingAll, ofServers, packages, typeErrors } from '../support/consumer.ts';
+import { npmCacheIn, shellOutside, skipsRegistry } from '../support/npm.ts';
 import { oneCopyAnswers, oneCopyConfig } from '../support/one-copy.ts';
 import { sized } from '../support/size.ts';
-import { type TempDir, tempDir } from '../support/temp-dir.ts';
+import { memoryDir, type TempDir, tempDir } from '../support/temp-dir.ts';
 
 const readme = page('README.md');
 const start = page('docs/guide/getting-started.md');
@@ -24,6 +24,10 @@ const commandsIn = (text: string) =>
     .map((line) => line.replaceAll('CHECKOUT', root));
 const commands = commandsIn(start);
 const [pack = '', install = '', demo = '', demoOnce = ''] = commands;
+
+/** npm does not load again what the first test that installs has loaded, and nothing is looked up that no test reads. */
+const quickly = (cache: string) =>
+  `export npm_config_cache='${cache}' npm_config_prefer_offline=true npm_config_audit=false npm_config_fund=false;`;
 
 test('the guide has four commands about packages, and the README the first two', () => {
   expect(commands).toHaveLength(4);
@@ -41,7 +45,7 @@ describe('a packed package', () => {
     }
     return () => dir[Symbol.dispose]();
     // It builds what changed, too.
-  }, 60_000);
+  }, 300_000);
 
   test('the command contains the page of tape ui, in at most 300 KB when it is compressed', () => {
     const page = dir.file('cli/package/ui-dist');
@@ -99,11 +103,14 @@ describe('a packed package', () => {
 if (sized(false, true, true))
   describe.skipIf(skipsRegistry('packages that are installed'))('installed in an empty directory', () => {
     let dir: TempDir;
+    let cache: string;
     beforeAll(async () => {
-      dir = tempDir();
+      const places = new DisposableStack();
+      dir = places.use(tempDir());
+      cache = npmCacheIn(places.use(memoryDir()));
       await shellOutside(dir.path, 'npm init --yes --init-type=module');
-      await shellOutside(dir.path, `export npm_config_omit=dev; ${install}`);
-      return () => dir[Symbol.dispose]();
+      await shellOutside(dir.path, `${quickly(cache)} export npm_config_omit=dev; ${install}`);
+      return () => places.dispose();
     }, 300_000);
 
     test('the packages are copies, and contain nothing of the workspace', () => {
@@ -131,7 +138,7 @@ if (sized(false, true, true))
 
     test('npx runs the demo from the tarballs alone', async () => {
       using empty = tempDir();
-      const said = await shellOutside(empty.path, `export TMPDIR=$PWD; ${demoOnce}`);
+      const said = await shellOutside(empty.path, `${quickly(cache)} export TMPDIR=$PWD; ${demoOnce}`);
       expect(said).toContain('ok: 4 sessions, 35 entries, all hashes match');
       expect(readdirSync(empty.path)).not.toContain('node_modules');
     }, 300_000);
@@ -174,6 +181,24 @@ if (sized(false, true, true))
       writeFileSync(dir.file('entries.mjs'), importingAll());
       const plain = await shellOutside(dir.path, 'node entries.mjs');
       expect(await shellOutside(dir.path, 'node --conditions=@tapedeck/source entries.mjs')).toBe(plain);
+    });
+
+    test('an entry point of a server names the package that it lacks: none is installed with the others', async () => {
+      expect(ofServers.size).toBeGreaterThan(0);
+      for (const entry of ofServers) {
+        writeFileSync(
+          dir.file('server.mjs'),
+          `await import('${entry}').catch(({ message }) => console.log(message));\n`,
+        );
+        expect(await shellOutside(dir.path, 'node server.mjs')).toMatch(
+          /^Cannot find package '(?:pg|kysely|pg-boss)'/,
+        );
+      }
+      const command =
+        'node node_modules/@tapedeck/cli/bin/tape.js sessions --home postgres://127.0.0.1:1/none';
+      expect(await shellOutside(dir.path, `${command} 2>&1 || true`)).toMatch(
+        /the package pg is not installed\nHint: .*npm install/,
+      );
     });
 
     test.each([

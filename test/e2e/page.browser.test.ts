@@ -54,7 +54,6 @@ test.skipIf(isMissing)('the keyboard alone finds a session, and moves between th
   await expect.poll(async () => (await names(page)).every((name) => name.includes('main'))).toBe(true);
   expect(page.url()).toContain('#/?find=main');
   await page.keyboard.press('Enter');
-  await page.keyboard.press('j');
   expect(await focused(page)).toBe('1');
   await page.keyboard.press('j');
   expect(await focused(page)).toBe('2');
@@ -75,6 +74,53 @@ test.skipIf(isMissing)('the keyboard alone finds a session, and moves between th
   await page.getByRole('heading', { name: 'Sessions' }).waitFor();
   expect(errors()).toEqual([]);
 });
+
+test.skipIf(isMissing)(
+  'Enter and Escape leave the search for what it found, also before that is there',
+  async () => {
+    await using home = await opened(300);
+    const { page, errors } = home;
+    await page.keyboard.press('/');
+    await page.keyboard.type('main');
+    await page.keyboard.press('Escape');
+    await expect.poll(() => page.url()).toMatch(/#\/$/);
+    expect(await focused(page)).toBe('INPUT');
+    await page.keyboard.press('Escape');
+    await expect.poll(async () => await focused(page)).toBe('1');
+    // From a page without a list: the list that is searched is loaded after Enter was pressed.
+    await page.keyboard.press('g');
+    await page.keyboard.press('u');
+    await page.getByRole('heading', { name: 'Usage' }).waitFor();
+    await page.keyboard.press('/');
+    await page.keyboard.press('Escape');
+    await expect.poll(async () => await focused(page)).toBe('H1');
+    let answer = () => {};
+    const asked = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    await page.route(/find=/, async (route) => {
+      await asked;
+      await route.continue();
+    });
+    await page.keyboard.press('/');
+    await page.keyboard.type('main');
+    await page.locator('main.page-sessions').waitFor();
+    await page.keyboard.press('Enter');
+    await expect.poll(async () => await focused(page)).toBe('DIV');
+    answer();
+    await expect.poll(async () => await focused(page)).toBe('1');
+    await page.keyboard.press('/');
+    await page.keyboard.type('nothing is like that');
+    await page.keyboard.press('Enter');
+    await page.locator('.empty:focus').waitFor();
+    // An entry that is opened has its title read.
+    await page.keyboard.press('/');
+    await page.keyboard.type('main@2');
+    await page.keyboard.press('Enter');
+    await page.locator('main.page-session h1:focus').waitFor();
+    expect(errors()).toEqual([]);
+  },
+);
 
 test.skipIf(isMissing)(
   'filters and the order are in the address, and lists as a tree have levels',

@@ -1,11 +1,12 @@
 import { execFile } from 'node:child_process';
-import { cpSync } from 'node:fs';
+import { cpSync, existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { assistant, toolCall, user } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
 import { browserForTests, shown, skipsBrowsers } from '../support/browser.ts';
 import { root } from '../support/imports.ts';
+import { rawDb } from '../support/raw-db.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { homeIn } from '../support/temp-home.ts';
 
@@ -28,7 +29,9 @@ test.skipIf(isMissing)(
   { timeout: 300_000 },
   async () => {
     using dir = tempDir();
-    const at = dir.file("it's $HOME; a home");
+    // The one of its user, which no one named.
+    const userHome = dir.file("it's $HOME; a home");
+    const at = join(userHome, '.tape');
     const home = homeIn({ path: at, file: (name) => join(at, name), [Symbol.dispose]: () => {} });
     await home.process(['init', at]);
     {
@@ -45,7 +48,7 @@ test.skipIf(isMissing)(
     }
     const lines = new Set<string>();
     {
-      await using window = await shown(browser(), at);
+      await using window = await shown(browser(), { env: { HOME: userHome }, cwd: dir.path });
       const { page } = window;
       for (const place of places) {
         await window.goto(place);
@@ -58,7 +61,13 @@ test.skipIf(isMissing)(
       }
     }
     expect(lines.size).toBeGreaterThan(25);
-    // In another directory, by the usual shell, without a variable that names the home.
+    // By the usual shell, in a directory with a home of its own that has sessions of the same names, and a variable for it.
+    const elsewhere = dir.file('elsewhere');
+    const own = join(elsewhere, '.tape');
+    await home.process(['init', own]);
+    const other = homeIn({ path: own, file: (name) => join(own, name), [Symbol.dispose]: () => {} });
+    for (const name of ['main', 'wow!', 'main.kid']) other.session(name, user('Other'), assistant('Other.'));
+    const untouched = other.contents();
     const shell = promisify(execFile);
     const bin = join(root, 'packages/cli/bin/tape.js');
     const kept = dir.file('kept');
@@ -67,8 +76,8 @@ test.skipIf(isMissing)(
     for (const line of lines) {
       expect(line).toContain('--home ');
       const result = await shell('sh', ['-c', `tape() { node '${bin}' "$@"; }; ${line} < /dev/null`], {
-        cwd: dir.path,
-        env: { PATH: process.env.PATH, HOME: dir.path },
+        cwd: elsewhere,
+        env: { PATH: process.env.PATH, HOME: dir.path, TAPE_HOME: own },
         timeout: 20_000,
       }).catch((error: { code: number; stderr: string }) => error);
       const { code = 0, stderr } = result as { code?: number; stderr: string };
@@ -78,5 +87,45 @@ test.skipIf(isMissing)(
       cpSync(kept, at, { recursive: true });
     }
     expect(wrong).toEqual([]);
+    expect(other.contents()).toEqual(untouched);
+  },
+);
+
+test.skipIf(isMissing)(
+  'the command that restores a backup makes a home beside the damaged one, from any directory',
+  { timeout: 300_000 },
+  async () => {
+    using dir = tempDir();
+    const at = dir.file("it's a home");
+    const home = homeIn({ path: at, file: (name) => join(at, name), [Symbol.dispose]: () => {} });
+    await home.process(['init', at]);
+    home.session('main', user('Ask'), assistant('Say.'));
+    const backup = dir.file('kept.db');
+    expect((await home.process(['backup', backup])).code).toBe(0);
+    {
+      using db = rawDb(home.db);
+      db.dropTriggers();
+      db.run(`UPDATE entry SET hash = zeroblob(32) WHERE kind = 'message' AND seq = 2`);
+    }
+    await using window = await shown(browser(), at);
+    await window.goto('#/check');
+    const command = window.page.locator('main .command code', { hasText: 'tape restore' }).first();
+    await command.waitFor();
+    const line = (await command.textContent()) ?? '';
+    const elsewhere = dir.file('elsewhere');
+    const own = join(elsewhere, '.tape');
+    await home.process(['init', own]);
+    const other = homeIn({ path: own, file: (name) => join(own, name), [Symbol.dispose]: () => {} });
+    other.session('main', user('Other'), assistant('Other.'));
+    const untouched = other.contents();
+    // The one word that only its reader knows.
+    const typed = line.replace('BACKUP', backup);
+    const bin = join(root, 'packages/cli/bin/tape.js');
+    const { stderr } = await promisify(execFile)('sh', ['-c', `tape() { node '${bin}' "$@"; }; ${typed}`], {
+      cwd: elsewhere,
+      env: { PATH: process.env.PATH, HOME: dir.path, TAPE_HOME: own },
+    });
+    expect(existsSync(join(`${at}-restored`, 'tape.db')), `${line}: ${stderr}`).toBe(true);
+    expect(other.contents()).toEqual(untouched);
   },
 );

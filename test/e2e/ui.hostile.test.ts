@@ -14,6 +14,7 @@ import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { browserForTests, shown, skipsBrowsers, watched } from '../support/browser.ts';
 import { rawDb } from '../support/raw-db.ts';
+import { sized } from '../support/size.ts';
 import { type TempHome, tempHome } from '../support/temp-home.ts';
 import { activeInPage, vectors } from '../support/xss.ts';
 
@@ -296,6 +297,9 @@ test.skipIf(isMissing)(
   },
 );
 
+/** A file draws its pages as a server's are drawn: a third of them says the same, and all are walked through in a soak. */
+const third = places.filter((_, i) => i % 3 === 0);
+
 test.skipIf(isMissing)(
   'the same in an exported file, which requests nothing',
   { timeout: 600_000 },
@@ -310,8 +314,7 @@ test.skipIf(isMissing)(
     await page.goto(address);
     await page.locator('.drawn .row').first().waitFor();
     // Its own script and style are inside of it.
-    const found = await activeOn(page, places);
-    expect(found).toEqual([]);
+    expect(await activeOn(page, sized(third, third, places))).toEqual([]);
     expect(requests.filter((asked) => !asked.startsWith('data:'))).toEqual([address]);
     expect(faults).toEqual([]);
   },

@@ -32,7 +32,10 @@ function homeToWatch(): TempHome {
 /** Shows a place at which the page has a text, which changes while a process writes. */
 async function liveAt(window: Shown, place: string): Promise<string> {
   await window.goto(place);
-  await window.page.locator('main .sheet section, main .sheet [role=status], main .sides').first().waitFor();
+  await window.page
+    .locator('main .sheet section, main .sheet > [role=status], main .sides')
+    .first()
+    .waitFor();
   return (await window.page.locator('main').textContent()) ?? '';
 }
 
@@ -45,6 +48,10 @@ const bar = `(() => {
   const drawn = [...Array(width).keys()].filter((x) => data[4 * x + 3] > 200 && isBar(x));
   return { from: drawn[0] / width, to: drawn.at(-1) / width };
 })()`;
+
+/** Whether what has the focus has a text. */
+const isFocused = async (page: Page, text: string) =>
+  (await page.evaluate('document.activeElement.textContent')) === text;
 
 const has = (page: Page, text: string | RegExp) =>
   page.locator('main').filter({ hasText: text }).waitFor({ timeout: 20_000 });
@@ -91,7 +98,7 @@ test.skipIf(isMissing)(
     const before = of((await page.locator('main').textContent()) ?? '');
     writer.entries.append('main', [user('One more')]);
     await expect
-      .poll(async () => of((await page.locator('main').textContent()) ?? ''), { timeout: 20_000 })
+      .poll(async () => of((await page.locator('main').textContent()) ?? ''))
       .toBeGreaterThan(before);
     expect(faults).toEqual([]);
   },
@@ -157,6 +164,68 @@ test.skipIf(isMissing)(
     await has(page, 'there is no such session');
     await expect.poll(async () => await page.locator('main').textContent()).not.toContain('Looked.');
     expect(await page.locator('main [role=alert]').count()).toBe(1);
+  },
+);
+
+test.skipIf(isMissing)(
+  'a page says that its server is stopped, offers to ask again, and is live again as soon as the server is',
+  { timeout: 120_000 },
+  async () => {
+    using home = homeToWatch();
+    await using window = await shown(browser(), home.path);
+    const { page, requests, ui } = window;
+    await page.clock.install();
+    await page.reload();
+    await page.locator('.live-state.live').waitFor();
+    await page.clock.fastForward(9_000);
+    expect(await page.locator('.live-state.live').count()).toBe(1);
+    process.kill(ui.pid, 'SIGSTOP');
+    try {
+      await page.clock.fastForward(12_000);
+      await page.locator('.live-state.lost', { hasText: /^No answer since \d\d:\d\d:\d\d$/ }).waitFor();
+      const again = page.getByRole('button', { name: 'Ask again' });
+      const busy = page.locator('main[aria-busy=true]', { hasText: /Loading/ });
+      const late = async () => {
+        await busy.waitFor();
+        expect(await again.count()).toBe(0);
+        await page.clock.fastForward(11_000);
+        await again.waitFor();
+        for (let i = 0; i < 12 && !(await isFocused(page, 'Ask again')); i += 1)
+          await page.keyboard.press('Tab');
+        const before = requests.length;
+        await page.keyboard.press('Enter');
+        await expect.poll(() => requests.length).toBeGreaterThan(before);
+        expect(await isFocused(page, 'Ask again')).toBe(true);
+      };
+      for (const place of [
+        '#/graph',
+        '#/usage',
+        '#/main@3/seen',
+        '#/main@3/trace',
+        '#/diff/main/kid',
+        '#/main',
+      ]) {
+        await window.goto(place);
+        await late();
+      }
+      process.kill(ui.pid, 'SIGCONT');
+      await page.locator('.live-state.live').waitFor();
+      await page.locator('.item', { hasText: 'Begin' }).first().waitFor();
+      expect(await page.locator('main[aria-busy]').count()).toBe(0);
+      expect(await isFocused(page, 'main')).toBe(true);
+      // So can a page that has not begun.
+      await page.route('**/api/home', () => {});
+      await page.reload();
+      await busy.waitFor();
+      await page.clock.fastForward(11_000);
+      await again.waitFor();
+      await page.unroute('**/api/home');
+      await page.keyboard.press('Tab');
+      await page.keyboard.press('Enter');
+      await page.locator('.item', { hasText: 'Begin' }).first().waitFor();
+    } finally {
+      process.kill(ui.pid, 'SIGCONT');
+    }
   },
 );
 

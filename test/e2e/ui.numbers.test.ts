@@ -13,10 +13,7 @@ const browser = browserForTests(isMissing);
 function homeOf(sessions: number): TempHome {
   const home = tempHome();
   using store = home.open();
-  for (let i = 0; i < sessions; i += 1) {
-    store.sessions.open(`session-${i}`);
-    store.entries.append(`session-${i}`, [user(`Task ${i}`)]);
-  }
+  for (let i = 0; i < sessions; i += 1) store.sessions.open(`session-${i}`, { title: `Task ${i}` });
   return home;
 }
 
@@ -60,9 +57,9 @@ test.skipIf(isMissing)(
       }
       return median(of10000) / median(of10);
     };
-    await round(2);
+    await round(1);
     const ratios: number[] = [];
-    for (let i = 0; i < 3 && !(Math.min(...ratios) < 1.5); i += 1) ratios.push(await round(7));
+    for (let i = 0; i < 4 && !(Math.min(...ratios) < 1.5); i += 1) ratios.push(await round(5));
     expect(Math.min(...ratios)).toBeLessThan(1.5);
   },
 );
@@ -94,14 +91,14 @@ test.skipIf(isMissing)(
     // It is loaded where one looks.
     expect(asked()).toBeLessThan(6);
     const [heaps, nodes]: [number[], number[]] = [[], []];
-    const steps = 40;
+    const steps = 20;
     for (let i = 1; i <= steps; i += 1) {
       await page.evaluate(
         `(() => { const list = document.querySelector('.feed').parentElement; list.scrollTop = list.scrollHeight * ${i / steps}; })()`,
       );
       await page.locator('.item:not(.not-loaded)').first().waitFor();
       nodes.push(await page.evaluate<number>(`document.querySelectorAll('*').length`));
-      if (i % 10 === 0) heaps.push(await heap());
+      if (i % 5 === 0) heaps.push(await heap());
     }
     await page.locator('h1').focus();
     await page.keyboard.press('End');
@@ -141,12 +138,17 @@ test.skipIf(isMissing)(
     expect(code, stderr).toBe(0);
     expect(statSync(file).size).toBeGreaterThan(1_000_000);
     await using window = await watched(browser(), { offline: true });
-    const { page } = window;
+    const { page, context } = window;
     await noteFirstRows(page);
+    // The time of the processor that the page takes: what else the machine does counts little.
+    const cdp = await context.newCDPSession(page);
+    await cdp.send('Performance.enable', { timeDomain: 'threadTicks' });
     const times: number[] = [];
-    // What else the machine does only adds to it.
-    for (let i = 0; i < 15 && !(Math.min(...times) < 1_000); i += 1)
-      times.push(await firstRowsAt(page, pathToFileURL(file).href));
+    for (let i = 0; i < 3; i += 1) {
+      await firstRowsAt(page, pathToFileURL(file).href);
+      const { metrics } = await cdp.send('Performance.getMetrics');
+      times.push(1_000 * (metrics.find(({ name }) => name === 'ThreadTime')?.value ?? Number.NaN));
+    }
     expect(Math.min(...times)).toBeLessThan(1_000);
     // The whole lineage is there.
     await page.evaluate(`location.hash = '#/graph'`);

@@ -45,8 +45,8 @@ test.skipIf(isMissing)(
   'all of a session is printed, wherever it is scrolled to',
   { timeout: 120_000 },
   async () => {
-    using home = longHome(900);
-    await using window = await shown(browser(), home.path, { place: '#/main@500', colorScheme: 'dark' });
+    using home = longHome(300);
+    await using window = await shown(browser(), home.path, { place: '#/main@165', colorScheme: 'dark' });
     const { page, faults } = window;
     await page.locator('.item.target').waitFor();
     await listen(page);
@@ -55,11 +55,11 @@ test.skipIf(isMissing)(
     const [before, top] = [await drawn(), await at()];
     const short = await page.pdf();
     const { items, folded, text, note } = await onPaper(page);
-    expect({ items, folded }).toEqual({ items: 900, folded: 0 });
-    for (const said of ['Question 1?', 'Answer 898.', 'Result 10.', 'Result 890.'])
+    expect({ items, folded }).toEqual({ items: 300, folded: 0 });
+    for (const said of ['Question 1?', 'Answer 298.', 'Result 10.', 'Result 290.'])
       expect(text).toContain(said);
-    expect(note).toMatch(/^#\/main, printed .*: all 991 positions\.$/);
-    expect(sheets(short)).toBeGreaterThan(40);
+    expect(note).toMatch(/^#\/main, printed .*: all 331 positions\.$/);
+    expect(sheets(short)).toBeGreaterThan(13);
     // The page is as it was.
     expect(await page.locator('.feed.printed').count()).toBe(0);
     expect(await drawn()).toBe(before);
@@ -70,7 +70,7 @@ test.skipIf(isMissing)(
     await page.evaluate(`window.print = () => dispatchEvent(new Event('beforeprint'))`);
     await page.evaluate('delete window.onPaper');
     await page.getByRole('button', { name: 'Print' }).click();
-    expect((await onPaper(page)).items).toBe(900);
+    expect((await onPaper(page)).items).toBe(300);
 
     // On paper it is black on white, without what can be pressed.
     await page.emulateMedia({ media: 'print' });
@@ -87,15 +87,17 @@ test.skipIf(isMissing)(
   'of a session too long for paper a part is printed, which says so',
   { timeout: 240_000 },
   async () => {
-    using home = longHome(7_000);
-    await using window = await shown(browser(), home.path, { place: '#/main@1500' });
+    using home = longHome(5_000);
+    await using window = await shown(browser(), home.path, { place: '#/main@400' });
     const { page, faults, ui } = window;
     await page.locator('.item.target').waitFor();
     await listen(page);
     await page.evaluate(`dispatchEvent(new Event('beforeprint'))`);
     const { items, note } = await onPaper(page);
     expect(items).toBeGreaterThan(4_000);
-    expect(note).toMatch(/positions 1,4\d\d to 6,\d{3} of 1 to 7,701\..* All of it: tape log .*main --full/);
+    expect(note).toMatch(
+      /positions [34]\d\d to 5,[34]\d\d of 1 to 5,501\..* All of it: tape log .*main --full/,
+    );
     await page.evaluate(`dispatchEvent(new Event('afterprint'))`);
     // Without its server the page prints what it can say.
     expect(faults).toEqual([]);
@@ -109,7 +111,7 @@ test.skipIf(isMissing)(
 );
 
 test.skipIf(isMissing)('an exported file prints all of a session, too', { timeout: 120_000 }, async () => {
-  using home = longHome(900);
+  using home = longHome(300);
   const file = home.file('main.html');
   await home.process(['export', 'main', '--format', 'html', '-o', file]);
   await using window = await watched(browser(), { offline: true });
@@ -119,8 +121,8 @@ test.skipIf(isMissing)('an exported file prints all of a session, too', { timeou
   await listen(page);
   const pdf = await page.pdf();
   const { items, text } = await onPaper(page);
-  expect(items).toBe(900);
-  expect(text).toContain('Answer 898.');
-  expect(sheets(pdf)).toBeGreaterThan(40);
+  expect(items).toBe(300);
+  expect(text).toContain('Answer 298.');
+  expect(sheets(pdf)).toBeGreaterThan(13);
   expect(faults).toEqual([]);
 });

@@ -3,7 +3,6 @@ import { tool } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { serveChats } from '../support/chat.ts';
-import { poll } from '../support/chatting.ts';
 import { startProvider } from '../support/provider.ts';
 import { tempHome } from '../support/temp-home.ts';
 
@@ -31,7 +30,7 @@ test('a page sees how children of a run in another process do, and what they ask
   await using server = await serveChats(reader);
   const main = await writer.session('main');
   const run = main.run('Go');
-  await poll(async () => (await writer.sessions({ all: true })).length).toBe(3);
+  await expect.poll(async () => (await writer.sessions({ all: true })).length).toBe(3);
   const progress: ChildProgress[] = [];
   const chat = server.chat('main', {
     messages: (await main.uiMessages()).slice(0, 1),
@@ -40,7 +39,7 @@ test('a page sees how children of a run in another process do, and what they ask
     },
   });
   const resuming = chat.resumeStream();
-  await poll(() => JSON.stringify(chat.lastMessage)).toContain('approval-requested');
+  await expect.poll(() => JSON.stringify(chat.lastMessage)).toContain('approval-requested');
   expect((await main.status()).state).toBe('busy');
   asked.resolve();
   await resuming;

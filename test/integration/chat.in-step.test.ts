@@ -4,7 +4,7 @@ import { DefaultChatTransport, tool } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { serveChats, TestChat } from '../support/chat.ts';
-import { type Chatting, chatting, poll } from '../support/chatting.ts';
+import { type Chatting, chatting } from '../support/chatting.ts';
 import { type ChatAnswer, isAfterTools, lastUserText, startProvider } from '../support/provider.ts';
 import { tempHome } from '../support/temp-home.ts';
 
@@ -21,10 +21,12 @@ function following({ server: { api } }: Chatting): TestChat {
 /** In the end, the chat holds exactly what the session says. */
 async function expectInStep({ main }: Chatting, ...chats: readonly TestChat[]): Promise<void> {
   for (const chat of chats) {
-    await poll(async () => {
-      await main.idle();
-      return JSON.stringify(chat.plain) === JSON.stringify(await main.uiMessages());
-    }).toBe(true);
+    await expect
+      .poll(async () => {
+        await main.idle();
+        return JSON.stringify(chat.plain) === JSON.stringify(await main.uiMessages());
+      })
+      .toBe(true);
     expect([chat.status, chat.error]).toEqual(['ready', undefined]);
   }
 }
@@ -39,7 +41,7 @@ test('a message that is sent while an answer is written is answered after it, in
   await using s = await chatting((request) => ({ text: ['On ', lastUserText(request)], pauseMs: 40 }));
   const chat = s.server.chat('main');
   const first = chat.sendMessage({ text: 'One' });
-  await poll(() => chat.lastMessage?.role).toBe('assistant');
+  await expect.poll(() => chat.lastMessage?.role).toBe('assistant');
   await Promise.all([first, chat.sendMessage({ text: 'Two' })]);
   expect(chat.plain).toEqual(await s.main.uiMessages());
   expect(chat.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'user', 'assistant']);
@@ -57,7 +59,7 @@ test('a page follows what another page sends meanwhile, and its answer', async (
   await using s = await chatting((request) => ({ text: ['On ', lastUserText(request)], pauseMs: 60 }));
   const [one, two] = [following(s), following(s)];
   const first = one.sendMessage({ text: 'One' });
-  await poll(() => one.status).toBe('streaming');
+  await expect.poll(() => one.status).toBe('streaming');
   await Promise.all([first, two.sendMessage({ text: 'Two' })]);
   await expectInStep(s, one, two);
   expect(one.messages).toHaveLength(4);
@@ -80,7 +82,7 @@ test('a message that steers a run is a part of the answer, with the same id', as
   );
   const chat = s.server.chat('main');
   const sending = chat.sendMessage({ text: '1 + 2?' });
-  await poll(() => s.lines().length).toBe(2);
+  await expect.poll(() => s.lines().length).toBe(2);
   await s.main.send('Say it also in words.', { mode: 'steer' });
   isSteered.resolve();
   await sending;
@@ -95,7 +97,7 @@ test('the report of a child that is merged during a run is in the answer at once
       if (text.includes('Check the docs') && !isAfterTools(request)) return { text: 'The docs are right.' };
       if (text.includes('reported back')) return { text: 'Good.' };
       if (text.includes('started')) {
-        await poll(() => s.store.inbox.list('main').length).toBe(1);
+        await expect.poll(() => s.store.inbox.list('main').length).toBe(1);
         return asks;
       }
       const tasks = [{ task: 'Check the docs.' }];
@@ -145,7 +147,7 @@ test('a page that stops the run holds what had arrived', async () => {
   await using s = await chatting(() => ({ text: ['I ', 'wonder '], hang: true }));
   const chat = following(s);
   const sending = chat.sendMessage({ text: 'Well?' });
-  await poll(() => JSON.stringify(chat.messages)).toContain('wonder');
+  await expect.poll(() => JSON.stringify(chat.messages)).toContain('wonder');
   await chat.stop();
   await sending;
   await expectInStep(s, chat);
@@ -157,7 +159,7 @@ test('catching up leaves a message that could not be sent, and one that is being
   const { api } = s.server;
   const chat = following(s);
   const sending = chat.sendMessage({ text: 'One' });
-  await poll(() => chat.status).toBe('streaming');
+  await expect.poll(() => chat.status).toBe('streaming');
   const before = chat.plain[0];
   expect(await catchUp(chat, { api })).toBe(true);
   expect(chat.plain[0]).toEqual(before);
@@ -190,12 +192,16 @@ test('a page follows answers that another process writes, one after another', as
     transport: new DefaultChatTransport({ api }),
     onFinish: () => void catchUp(chat, { api }),
   });
-  await poll(async () => {
-    await catchUp(chat, { api });
-    return chat.messages.length;
-  }).toBeGreaterThan(0);
+  await expect
+    .poll(async () => {
+      await catchUp(chat, { api });
+      return chat.messages.length;
+    })
+    .toBeGreaterThan(0);
   await run;
   await main.idle();
-  await poll(async () => JSON.stringify(chat.plain) === JSON.stringify(await main.uiMessages())).toBe(true);
+  await expect
+    .poll(async () => JSON.stringify(chat.plain) === JSON.stringify(await main.uiMessages()))
+    .toBe(true);
   expect(chat.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'user', 'assistant']);
 });

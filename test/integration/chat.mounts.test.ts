@@ -8,7 +8,7 @@ import { Hono } from 'hono';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { TestChat } from '../support/chat.ts';
-import { chatting, expectSame, poll, shape } from '../support/chatting.ts';
+import { chatting, expectSame, shape } from '../support/chatting.ts';
 import { isAfterTools } from '../support/provider.ts';
 
 /** The handler in each framework, as its users mount it. */
@@ -98,7 +98,7 @@ test.each(Object.entries(mounts))(
       transport: new DefaultChatTransport({ api, fetch: stoppingFetch() }),
     });
     const sending = stopped.sendMessage({ text: 'Go on' });
-    await poll(() => JSON.stringify(stopped.lastMessage)).toContain('I ');
+    await expect.poll(() => JSON.stringify(stopped.lastMessage)).toContain('I ');
     await stopped.stop();
     await sending;
     await s.main.idle();

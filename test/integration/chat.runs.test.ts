@@ -4,7 +4,7 @@ import { lastAssistantMessageIsCompleteWithApprovalResponses, TextStreamChatTran
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { serveChats, TestChat } from '../support/chat.ts';
-import { chatting, expectSame, poll, shape } from '../support/chatting.ts';
+import { chatting, expectSame, shape } from '../support/chatting.ts';
 import { isAfterTools, lastUserText } from '../support/provider.ts';
 import { served } from '../support/served.ts';
 
@@ -94,7 +94,7 @@ describe('the options of runs', () => {
     });
     await chat.sendMessage({ text: '1 + 2?' });
     await chat.addToolApprovalResponse({ id: 'c1', approved: true });
-    await poll(() => shape(chat.lastMessage)?.at(-1)).toBe('text done');
+    await expect.poll(() => shape(chat.lastMessage)?.at(-1)).toBe('text done');
     await expectSame(s, chat);
   });
 
@@ -112,7 +112,7 @@ describe('the options of runs', () => {
     const chat = server.chat('main');
     for (const text of ['Hello', 'Again']) {
       const answered = chat.sendMessage({ text });
-      await poll(() => JSON.stringify(chat.lastMessage)).toMatch(/assistant.*I wonder/);
+      await expect.poll(() => JSON.stringify(chat.lastMessage)).toMatch(/assistant.*I wonder/);
       stops.at(-1)?.abort();
       await answered;
     }
@@ -234,7 +234,7 @@ test('an answer that another process without the tool has recorded goes on here,
   await using other = await serveChats(bare);
   const there = other.chat('main', { ...automatic, messages: chat.plain });
   await there.addToolApprovalResponse({ id: 'c1', approved: true });
-  await poll(() => there.status).toBe('error');
+  await expect.poll(() => there.status).toBe('error');
   expect(there.error?.message).toBe(
     "cannot continue: the call of 'add' is approved, and waits for a server that has this tool",
   );
@@ -243,6 +243,6 @@ test('an answer that another process without the tool has recorded goes on here,
   expect(there.error?.message).toContain('CHAT_CONFLICT');
   expect(s.lines()).toEqual(before);
   await chat.addToolApprovalResponse({ id: 'c1', approved: true });
-  await poll(() => shape(chat.lastMessage)?.at(-1)).toBe('text done');
+  await expect.poll(() => shape(chat.lastMessage)?.at(-1)).toBe('text done');
   await expectSame(s, chat);
 });

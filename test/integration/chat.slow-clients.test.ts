@@ -3,7 +3,6 @@ import { type AddressInfo, connect, type Socket } from 'node:net';
 import type { LanguageModelV4, LanguageModelV4StreamPart } from '@ai-sdk/provider';
 import { chatHandler, nodeListener } from '@tapedeck/runtime';
 import { expect, test } from 'vitest';
-import { poll } from '../support/chatting.ts';
 import { keptMemory } from '../support/kept-memory.ts';
 import { scriptedDeck } from '../support/scripted.ts';
 
@@ -56,11 +55,11 @@ test('clients that never read leave the run alone, and what waits for them is bo
   const before = keptMemory().arrayBuffers;
   const message = { id: 'm1', role: 'user', parts: [{ type: 'text', text: 'Go' }] };
   ask('POST /api/chat', JSON.stringify({ id: 'main', messages: [message] }));
-  await poll(() => main.attach() !== undefined).toBe(true);
+  await expect.poll(() => main.attach() !== undefined).toBe(true);
   for (let i = 1; i < readers; i += 1) ask('GET /api/chat/main/stream');
-  await poll(() => accepted.length).toBe(readers);
+  await expect.poll(() => accepted.length).toBe(readers);
   gate.resolve();
-  await poll(async () => (await main.status()).state).toBe('idle');
+  await expect.poll(async () => (await main.status()).state).toBe('idle');
   const answer = JSON.stringify(await main.uiMessages()).length;
   expect(answer).toBeGreaterThan(pieces * 65_536);
   for (const socket of accepted) expect(socket.writableLength).toBeLessThan(1_000_000);

@@ -1,5 +1,6 @@
 import { type ChildProgress, delegateTool } from '@tapedeck/runtime';
 import { stoppingFetch } from '@tapedeck/runtime/chat-client';
+import { user } from '@tapedeck/tape';
 import {
   DefaultChatTransport,
   lastAssistantMessageIsCompleteWithApprovalResponses,
@@ -11,8 +12,8 @@ import {
 } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { TestChat } from '../support/chat.ts';
-import { type Chatting, chatting, expectSame, poll, shape } from '../support/chatting.ts';
+import { serveChats, TestChat } from '../support/chat.ts';
+import { type Chatting, chatting, expectSame, shape } from '../support/chatting.ts';
 import { startProcess } from '../support/process.ts';
 import {
   type ChatAnswer,
@@ -103,7 +104,7 @@ test.each([
   const [, waiting] = await expectSame(s, chat);
   expect(shape(waiting)?.at(-1)).toBe('tool-add approval-requested');
   await chat.addToolApprovalResponse({ id: 'c1', approved, reason: 'I say so' });
-  await poll(() => shape(chat.lastMessage)?.at(-1)).toBe('text done');
+  await expect.poll(() => shape(chat.lastMessage)?.at(-1)).toBe('text done');
   const messages = await expectSame(s, chat);
   expect(messages).toHaveLength(2);
   expect(messages[1]?.id).toBe(waiting?.id);
@@ -131,7 +132,7 @@ test('a chat receives the offers of a call, and its answer counts for good', asy
       options: { body: { remember: { c1: [offer] } } },
     });
   await answer('add');
-  await poll(() => shape(chat.lastMessage)?.at(-1)).toBe('text done');
+  await expect.poll(() => shape(chat.lastMessage)?.at(-1)).toBe('text done');
   await expectSame(s, chat);
   const granted = [...s.store.entries.read('main', { name: 'permission/granted' })];
   expect(granted.map(({ payload }) => payload)).toEqual([{ rule: 'allow add', toolCallId: 'c1' }]);
@@ -152,7 +153,7 @@ test.each([
     await chat.sendMessage({ text: '1 + 2?' });
     expect(shape((await expectSame(s, chat))[1])?.at(-1)).toBe('tool-add input-available');
     await chat.addToolOutput({ tool: 'add', toolCallId: 'c1', ...given });
-    await poll(() => shape(chat.lastMessage)?.at(-1)).toBe('text done');
+    await expect.poll(() => shape(chat.lastMessage)?.at(-1)).toBe('text done');
     const messages = await expectSame(s, chat);
     expect(messages).toHaveLength(2);
     expect(shape(messages[1])).toContain(`tool-add ${state}`);
@@ -188,7 +189,7 @@ test('a chat that lost its connection resumes from the first chunk, then live', 
   await using s = await chatting(() => ({ text: words, pauseMs: 20 }));
   const chat = s.server.chat('main');
   void chat.sendMessage({ text: 'Tell me.' });
-  await poll(() => JSON.stringify(chat.messages)).toContain('word3');
+  await expect.poll(() => JSON.stringify(chat.messages)).toContain('word3');
   // A page that is closed and opened again.
   await chat.stop();
   const later = s.server.chat('main', { messages: (await s.main.uiMessages()).slice(0, 1) });
@@ -196,6 +197,33 @@ test('a chat that lost its connection resumes from the first chunk, then live', 
   const [, answer] = await expectSame(s, later);
   expect(answer?.parts.at(-1)).toMatchObject({ type: 'text', text: words.join('') });
   expect(s.lines().at(-1)).toBe(`assistant: ${words.join('').trim()}`);
+});
+
+test('a client that reads an answer whose process has died lets it go on, where the endpoint is to', async () => {
+  await using s = await chatting((_, index) =>
+    index === 0 ? { text: 'So it is.' } : { status: 401, message: 'no' },
+  );
+  await using recovering = await serveChats(s.deck, { sessions: ['main'], recovers: true });
+  const leave = (run: string, chunks: readonly object[]) => {
+    s.store.entries.append('main', [{ ...user('Well?'), meta: { run } }]);
+    const saved = chunks.map((chunk, index) => ({ index, chunk: chunk as never }));
+    s.store.live.save([{ session: 'main', run, chunks: saved }]);
+  };
+  leave('killed', [
+    { type: 'text-start', id: 't' },
+    { type: 'text-delta', id: 't', delta: 'I think ' },
+  ]);
+  expect((await s.server.ask('/main/stream')).status).toBe(204);
+  const chats = [1, 2].map(() => recovering.chat('main', { messages: [] }));
+  await Promise.all(chats.map((chat) => chat.resumeStream()));
+  const [, answer] = await s.main.uiMessages();
+  for (const chat of chats) expect(chat.plain).toEqual([answer]);
+  expect(JSON.stringify(answer)).toMatch(/I think .*So it is\./);
+  expect(s.provider.requests).toHaveLength(1);
+  leave('again', []);
+  const [chat] = chats;
+  await chat?.resumeStream();
+  expect(chat?.status).toBe('error');
 });
 
 test('an idle chat has no stream to resume', async () => {
@@ -212,7 +240,7 @@ test('DELETE stops the run, and the chat keeps what had arrived', async () => {
   await using s = await chatting(() => ({ text: ['I ', 'wonder '], hang: true }));
   const chat = s.server.chat('main');
   const sending = chat.sendMessage({ text: 'Well?' });
-  await poll(() => JSON.stringify(chat.messages)).toContain('wonder');
+  await expect.poll(() => JSON.stringify(chat.messages)).toContain('wonder');
   expect((await s.server.ask('/main/stream', { method: 'DELETE' })).status).toBe(204);
   await sending;
   await expectSame(s, chat);
@@ -224,14 +252,14 @@ test('the stop of a client with stoppingFetch stops the run, also one that it ha
   const transport = new DefaultChatTransport({ api: s.server.api, fetch: stoppingFetch() });
   const chat = new TestChat({ id: 'main', transport });
   void chat.sendMessage({ text: 'Well?' });
-  await poll(() => JSON.stringify(chat.messages)).toContain('wonder');
+  await expect.poll(() => JSON.stringify(chat.messages)).toContain('wonder');
   await chat.stop();
   await s.main.idle();
   expect(s.lines()).toEqual(['user: Well?', 'assistant: I wonder', 'event run/aborted']);
   void s.main.run('And?');
   const later = new TestChat({ id: 'main', transport });
   void later.resumeStream();
-  await poll(() => JSON.stringify(later.messages)).toContain('wonder');
+  await expect.poll(() => JSON.stringify(later.messages)).toContain('wonder');
   await later.stop();
   await s.main.idle();
   expect(s.lines().at(-1)).toBe('event run/aborted');
@@ -260,7 +288,7 @@ test('editing a message continues from before it, also while its answer is writt
   const chat = s.server.chat('main');
   await chat.sendMessage({ text: 'One' });
   void chat.sendMessage({ text: 'Too' });
-  await poll(() => JSON.stringify(chat.messages)).toContain('Hm');
+  await expect.poll(() => JSON.stringify(chat.messages)).toContain('Hm');
   await chat.stop();
   await chat.sendMessage({ text: 'Two', messageId: chat.messages[2]?.id ?? '' });
   const messages = await expectSame(s, chat);
@@ -274,7 +302,7 @@ test('two tabs on one chat show the same', async () => {
   await using s = await chatting((request) => ({ text: ['On ', lastUserText(request)], pauseMs: 200 }));
   const one = s.server.chat('main');
   const sending = one.sendMessage({ text: 'One' });
-  await poll(() => one.status).toBe('streaming');
+  await expect.poll(() => one.status).toBe('streaming');
   const two = s.server.chat('main', { messages: (await s.main.uiMessages()).slice(0, 1) });
   await Promise.all([sending, two.resumeStream()]);
   await expectSame(s, one);
@@ -287,7 +315,7 @@ test('a message that is sent during a run is answered after it', async () => {
   await using s = await chatting((request) => ({ text: ['On ', lastUserText(request)], pauseMs: 60 }));
   const one = s.server.chat('main');
   const first = one.sendMessage({ text: 'One' });
-  await poll(() => one.status).toBe('streaming');
+  await expect.poll(() => one.status).toBe('streaming');
   const two = s.server.chat('main');
   await two.sendMessage({ text: 'Two' });
   await first;
@@ -353,9 +381,9 @@ test('an edit replaces the messages that wait, and a chat that loads sees what w
       : { text: `On ${lastUserText(request)}` },
   );
   const first = send(s, 'm1', 'slow one');
-  await poll(() => s.lines().length).toBe(1);
+  await expect.poll(() => s.lines().length).toBe(1);
   const second = send(s, 'm2', 'two');
-  await poll(async () => JSON.stringify(await s.main.uiMessages())).toContain('"two"');
+  await expect.poll(async () => JSON.stringify(await s.main.uiMessages())).toContain('"two"');
   expect((await s.main.uiMessages()).at(-1)).toMatchObject({ id: 'm2', role: 'user' });
   expect(await send(s, 'm1', 'one', { messageId: 'm1' })).toBe('On one');
   // The edit comes before its run, or stops it.
@@ -375,9 +403,9 @@ test.each([
     return { text: `On ${lastUserText(request)}` };
   });
   const first = send(s, 'm1', 'one');
-  await poll(() => s.lines().length).toBe(1);
+  await expect.poll(() => s.lines().length).toBe(1);
   const second = send(s, 'm2', 'two');
-  await poll(async () => JSON.stringify(await s.main.uiMessages())).toContain('"two"');
+  await expect.poll(async () => JSON.stringify(await s.main.uiMessages())).toContain('"two"');
   const again = send(s, 'm2', text, more);
   await new Promise((resolve) => setTimeout(resolve, 50));
   gate.resolve();
@@ -435,20 +463,20 @@ test.runIf(sized(false, true, true))(
     const api = `http://127.0.0.1:${port}/api/chat`;
     const chat = new TestChat({ id: 'main', transport: new DefaultChatTransport({ api }) });
     const sending = chat.sendMessage({ text: 'Well?' });
-    await poll(() => JSON.stringify(chat.messages)).toContain('think');
+    await expect.poll(() => JSON.stringify(chat.messages)).toContain('think');
     {
       // What is shown is saved a moment later.
       using store = home.open();
-      await poll(() => JSON.stringify(store.live.read('main'))).toContain('think');
+      await expect.poll(() => JSON.stringify(store.live.read('main'))).toContain('think');
     }
     await first.kill();
     await sending;
     expect(chat.status).toBe('error');
     await using second = startProcess(server, home.path, provider.url, port);
     await second.prints('port');
-    await poll(() => provider.requests.length).toBe(2);
+    await expect.poll(() => provider.requests.length).toBe(2);
     await chat.resumeStream();
-    await poll(() => chat.status).toBe('ready');
+    await expect.poll(() => chat.status).toBe('ready');
     const messages = (await (await fetch(`${api}/main`)).json()) as { messages: UIMessage[] };
     expect(messages.messages).toEqual(chat.plain);
     expect(JSON.stringify(chat.lastMessage)).toContain('I think ');

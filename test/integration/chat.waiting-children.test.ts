@@ -8,7 +8,7 @@ import { lastAssistantMessageIsCompleteWithApprovalResponses, tool } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { serveChats, type TestChat } from '../support/chat.ts';
-import { expectSame, poll, shape } from '../support/chatting.ts';
+import { expectSame, shape } from '../support/chatting.ts';
 import { entryLines, scriptedDeck } from '../support/scripted.ts';
 import { openStore } from '../support/store.ts';
 
@@ -95,7 +95,7 @@ test.each([
     toolMetadata: { session: child, toolCallId: 'p1' },
   });
   await chat.addToolApprovalResponse({ id: `${child}/p1`, approved: given.approved, reason: 'as I say' });
-  await poll(() => shape(chat.lastMessage)?.at(-1)).toBe('text done');
+  await expect.poll(() => shape(chat.lastMessage)?.at(-1)).toBe('text done');
   const messages = await s.same(chat);
   expect(messages).toHaveLength(2);
   expect(messages[1]?.id).toBe(waiting?.id);
@@ -119,14 +119,14 @@ test('a child that asks again is answered again in the same message', async () =
   await chat.sendMessage({ text: 'Go' });
   const [child] = s.children();
   await chat.addToolApprovalResponse({ id: `${child}/p1`, approved: true });
-  await poll(() => shape(chat.lastMessage)?.at(-1)).toBe('tool-pay approval-requested');
+  await expect.poll(() => shape(chat.lastMessage)?.at(-1)).toBe('tool-pay approval-requested');
   expect(shape((await s.same(chat))[1])?.slice(-3)).toEqual([
     'step-start',
     'tool-pay output-available',
     'tool-pay approval-requested',
   ]);
   await chat.addToolApprovalResponse({ id: `${child}/p2`, approved: true });
-  await poll(() => shape(chat.lastMessage)?.at(-1)).toBe('text done');
+  await expect.poll(() => shape(chat.lastMessage)?.at(-1)).toBe('text done');
   expect(await s.same(chat)).toHaveLength(2);
 });
 
@@ -160,8 +160,8 @@ test('a child that is resumed shows its call in the message that resumes it, and
   expect(await recorded()).toEqual(chat.plain.at(-1));
   expect(chat.lastMessage?.parts.at(-1)).toMatchObject({ toolCallId: 'kid/p1', input: { to: 'all' } });
   await chat.addToolApprovalResponse({ id: 'kid/p1', approved: true });
-  await poll(() => shape(chat.lastMessage)?.at(-1)).toBe('text done');
-  await poll(() => chat.status).toBe('ready');
+  await expect.poll(() => shape(chat.lastMessage)?.at(-1)).toBe('text done');
+  await expect.poll(() => chat.status).toBe('ready');
   expect(await recorded()).toEqual(chat.plain.at(-1));
   expect(shape(await recorded())?.slice(-3)).toEqual([
     'tool-pay output-available',
@@ -184,7 +184,7 @@ test('of two children that wait, each is answered, and a grandchild too, over tw
   const asked = answer?.parts.flatMap((part) => ('approval' in part ? [part.approval?.id ?? ''] : [])) ?? [];
   expect(asked).toHaveLength(2);
   for (const id of asked) await chat.addToolApprovalResponse({ id, approved: true });
-  await poll(() => shape(chat.lastMessage)?.at(-1)).toBe('text done');
+  await expect.poll(() => shape(chat.lastMessage)?.at(-1)).toBe('text done');
   const messages = await s.same(chat);
   expect(messages).toHaveLength(2);
   expect(shape(messages[1])?.filter((part) => part === 'tool-pay output-available')).toHaveLength(2);
@@ -200,7 +200,7 @@ test('an answer at the endpoint of the child continues the parent, whose chat lo
   const kid = await s.deck.session(child);
   const below = s.server.chat(child, { ...automatic, messages: await kid.uiMessages() });
   await below.addToolApprovalResponse({ id: 'p1', approved: true });
-  await poll(() => shape(below.lastMessage)?.at(-1)).toBe('text done');
+  await expect.poll(() => shape(below.lastMessage)?.at(-1)).toBe('text done');
   await s.deck.idle();
   expect(entryLines(s.store.entries.read('main')).at(-1)).toBe('assistant: main is done.');
   const loaded = s.server.chat('main', { messages: await s.main.uiMessages() });
@@ -242,7 +242,8 @@ test('the same approval from two tabs at once continues once, and both get the a
   const [child] = s.children();
   for (const chat of [first, second])
     await chat.addToolApprovalResponse({ id: `${child}/p1`, approved: true });
-  for (const chat of [first, second]) await poll(() => shape(chat.lastMessage)?.at(-1)).toBe('text done');
+  for (const chat of [first, second])
+    await expect.poll(() => shape(chat.lastMessage)?.at(-1)).toBe('text done');
   await s.same(first);
   expect(shape(second.lastMessage)).toEqual(shape(first.lastMessage));
   expect(
@@ -265,10 +266,10 @@ test('a client that leaves while the child works is no failure, and the parent g
   const [child] = s.children();
   void chat.addToolApprovalResponse({ id: `${child}/p1`, approved: true });
   await isReached.promise;
-  await poll(() => chat.status).toBe('streaming');
+  await expect.poll(() => chat.status).toBe('streaming');
   await chat.stop();
   gate.resolve();
-  await poll(() => entryLines(s.store.entries.read('main')).at(-1)).toBe('assistant: main is done.');
+  await expect.poll(() => entryLines(s.store.entries.read('main')).at(-1)).toBe('assistant: main is done.');
   await s.deck.idle();
   expect(s.failures).toEqual([]);
 });
@@ -292,7 +293,7 @@ test.each(['first', 'second'])(
     await bare.idle();
     for (const child of [rent, tax])
       await chat.addToolApprovalResponse({ id: `${child}/p1`, approved: true });
-    await poll(() => shape(chat.lastMessage)?.at(-1)).toBe('text done');
+    await expect.poll(() => shape(chat.lastMessage)?.at(-1)).toBe('text done');
     await s.same(chat);
     expect(shape(chat.lastMessage)?.filter((part) => part === 'tool-pay output-available')).toHaveLength(2);
     expect(s.failures).toEqual([]);
@@ -308,7 +309,7 @@ test('a server without the tool of a child says so, and writes nothing more when
   await using other = await serveChats(bare);
   const there = other.chat('main', { ...automatic, messages: chat.plain });
   await there.addToolApprovalResponse({ id: `${child}/p1`, approved: true });
-  await poll(() => there.status).toBe('error');
+  await expect.poll(() => there.status).toBe('error');
   expect(there.error?.message).toContain(
     "the call of 'pay' is approved, and waits for a server that has this tool",
   );
@@ -317,7 +318,7 @@ test('a server without the tool of a child says so, and writes nothing more when
   expect(there.status).toBe('error');
   expect(entryLines(s.store.entries.read(child))).toEqual(before);
   await chat.addToolApprovalResponse({ id: `${child}/p1`, approved: true });
-  await poll(() => shape(chat.lastMessage)?.at(-1)).toBe('text done');
+  await expect.poll(() => shape(chat.lastMessage)?.at(-1)).toBe('text done');
   await s.same(chat);
 });
 
@@ -350,7 +351,7 @@ test('a page that loads while only the child works sees it at work, and then the
   expect(await s.main.status()).toMatchObject({ state: 'waiting' });
   const page = s.server.chat('main', { messages: await s.main.uiMessages() });
   const resumed = page.resumeStream();
-  await poll(() => childParts(page)).toMatchObject([{ session: child, state: 'running', steps: 1 }]);
+  await expect.poll(() => childParts(page)).toMatchObject([{ session: child, state: 'running', steps: 1 }]);
   open();
   await resumed;
   const [, answer] = await s.same(page);
@@ -392,7 +393,7 @@ test.each([
     const resumed = page.resumeStream();
     isLate = lateMs > 0;
     const stopping = s.server.ask('/main/stream', { method: 'DELETE' });
-    await poll(() => s.store.sessions.find(child)?.task).toBe('aborted');
+    await expect.poll(() => s.store.sessions.find(child)?.task).toBe('aborted');
     open();
     expect((await stopping).status).toBe(204);
     await resumed;
@@ -451,14 +452,16 @@ test('while one child works, a page that resumes gets the new question of anothe
   const page = s.server.chat('main', { ...automatic, messages: await s.main.uiMessages() });
   const resumed = page.resumeStream();
   await s.main.respond(`${tax}/q1`, { approved: true });
-  await poll(() => page.lastMessage?.parts.at(-1)).toMatchObject({
-    toolCallId: `${tax}/q2`,
-    state: 'approval-requested',
-  });
+  await expect
+    .poll(() => page.lastMessage?.parts.at(-1))
+    .toMatchObject({
+      toolCallId: `${tax}/q2`,
+      state: 'approval-requested',
+    });
   open();
   await resumed;
   await page.addToolApprovalResponse({ id: `${tax}/q2`, approved: true });
-  await poll(() => shape(page.lastMessage)?.at(-1)).toBe('text done');
+  await expect.poll(() => shape(page.lastMessage)?.at(-1)).toBe('text done');
   await s.same(page);
   expect(s.failures).toEqual([]);
 });
@@ -478,7 +481,7 @@ test('a page that resumes while a grandchild works gets the answers of both gene
   await begun;
   const page = s.server.chat('main', { messages: await s.main.uiMessages() });
   const resumed = page.resumeStream();
-  await poll(() => page.status).toBe('streaming');
+  await expect.poll(() => page.status).toBe('streaming');
   open();
   await resumed;
   expect(shape((await s.same(page))[1])?.at(-1)).toBe('text done');

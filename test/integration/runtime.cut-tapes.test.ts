@@ -42,7 +42,8 @@ test('a tape cut after any entry continues as a session and as a fork, and no pr
 }, async () => {
   using home = tempHome();
   {
-    await using provider = await startProvider(nextAnswer);
+    // Slow enough that each answer is saved in parts, also on a busy machine: an answer that arrives at once never is.
+    await using provider = await startProvider((request) => ({ ...nextAnswer(request), pauseMs: 15 }));
     const order = { url: provider.url };
     for (const dieAt of deaths) await runWorker([home], { ...order, dieAt });
     await runWorker([home], order);

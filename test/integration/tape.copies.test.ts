@@ -67,7 +67,7 @@ describe('while two processes append', () => {
       expect(new Set(sizes).size).toBeGreaterThan(1);
       expect(readdirSync(dir.path).filter((name) => name.endsWith('.part'))).toEqual([]);
     },
-    sized(60_000, 60_000, 900_000),
+    sized(60_000, 180_000, 900_000),
   );
 
   test(
@@ -102,7 +102,7 @@ describe('while two processes append', () => {
         if ([...copy.verifyDatabase(), ...copy.verify()].length === 0) expectPrefixes(copy, whole);
       }
     },
-    sized(60_000, 60_000, 900_000),
+    sized(60_000, 180_000, 900_000),
   );
 });
 
@@ -180,6 +180,7 @@ describe('no source opens, reads or copies a database by node:fs, which would dr
       'tape/src/origin/place-faults.ts',
       'tape/src/origin/state-files.ts',
       'tape/src/owner.ts',
+      'tape/src/postgres/password-file.ts',
       'tape/src/remote/directory.ts',
       'tape/src/remote/git-cache.ts',
       'tape/src/remote/git.ts',

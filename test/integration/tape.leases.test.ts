@@ -375,6 +375,6 @@ describe('with real processes', () => {
         expect(runs.slice(at, at + 3)).toEqual(['1', '2', '3'].map((n) => [runs[at]?.[0], n]));
       expect([...both.two.verify()]).toEqual([]);
     },
-    sized(60_000, 60_000, 900_000),
+    sized(60_000, 180_000, 900_000),
   );
 });

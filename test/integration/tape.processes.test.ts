@@ -54,7 +54,7 @@ describe('several processes', () => {
         expect(checkJournal(readLines(graph))).toMatchObject({ records: 1, fragments: 0, torn: false });
       }
     },
-    sized(60_000, 60_000, 900_000),
+    sized(60_000, 180_000, 900_000),
   );
 
   test('open a new home while another process inspects it: they wait until it has finished', async () => {

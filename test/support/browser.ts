@@ -9,6 +9,7 @@ import {
   type Page,
 } from 'playwright-core';
 import { afterAll, beforeAll } from 'vitest';
+import type { CliOptions } from './cli.ts';
 import { startUi, type Ui } from './ui.ts';
 
 const program = process.env.CHROMIUM ?? '/usr/bin/chromium';
@@ -58,6 +59,8 @@ export async function watched(browser: Browser, options: BrowserContextOptions =
     ...options,
   });
   const [requests, faults]: [string[], string[]] = [[], []];
+  // What is waited for comes within a second, but for a busy machine.
+  context.setDefaultTimeout(90_000);
   context.on('request', (request) => requests.push(request.url()));
   context.on('weberror', (error) => faults.push(String(error.error())));
   context.on('dialog', async (dialog) => {
@@ -85,10 +88,10 @@ export interface Shown extends Watched {
 
 export async function shown(
   browser: Browser,
-  home: string,
+  home: string | Pick<CliOptions, 'env' | 'cwd'>,
   { place = '', ...options }: BrowserContextOptions & { readonly place?: string } = {},
 ): Promise<Shown> {
-  const ui = await startUi([], { home, enter: false });
+  const ui = await startUi([], { ...(typeof home === 'string' ? { home } : home), enter: false });
   const window = await watched(browser, options);
   const { page } = window;
   await page.goto(ui.url + place);
@@ -117,8 +120,9 @@ const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 
 /** What axe finds on a page that is serious or critical. */
 export async function barriers(page: Page): Promise<readonly string[]> {
-  await page.evaluate(axe);
-  const { violations } = await page.evaluate<AxeResults>('axe.run()');
+  if (!(await page.evaluate<boolean>('"axe" in window'))) await page.evaluate(axe);
+  // Of what is well it describes one element each: to describe all takes longer than to look at them.
+  const { violations } = await page.evaluate<AxeResults>(`axe.run({ resultTypes: ['violations'] })`);
   return violations
     .filter(({ impact }) => impact === 'serious' || impact === 'critical')
     .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`);

@@ -73,6 +73,10 @@ export function bufferedIo({
       interrupts.add(act);
       return { [Symbol.dispose]: () => void interrupts.delete(act) };
     },
+    onStop: (act) => {
+      interrupts.add(act);
+      return { [Symbol.dispose]: () => void interrupts.delete(act) };
+    },
     terminal: () => terminal,
   };
   return {

@@ -60,7 +60,7 @@ export default async function bundlePrograms(): Promise<void> {
       ...Object.fromEntries(given.map(({ specifier, source }) => [nameOf(specifier), source])),
     },
     platform: 'node',
-    external: ['better-sqlite3'],
+    external: ['better-sqlite3', 'pg'],
     preserveEntrySignatures: 'strict',
     resolve: { conditionNames: ['@tapedeck/source', 'node', 'import'] },
   });

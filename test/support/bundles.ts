@@ -1,14 +1,14 @@
-import type { SqliteTapeStore } from '@tapedeck/tape';
+import type { HomeStore, SqliteTapeStore } from '@tapedeck/tape';
 import type { Adopted, AdoptOptions, BundleOptions } from '@tapedeck/tape/store';
 
 /** The text of a bundle. */
-export function bundleOf(store: SqliteTapeStore, ref: string, o: BundleOptions = {}): string {
+export function bundleOf(store: Pick<HomeStore, 'bundles'>, ref: string, o: BundleOptions = {}): string {
   return [...store.bundles.write(ref, { secrets: [], ...o })].join('');
 }
 
 /** Takes a text, or bytes, in as a bundle. */
 export async function adopt(
-  store: SqliteTapeStore,
+  store: Pick<HomeStore, 'bundles'>,
   bundle: string | Uint8Array,
   o: AdoptOptions = {},
 ): Promise<Adopted> {

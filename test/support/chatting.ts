@@ -28,13 +28,9 @@ export async function chatting(
   };
 }
 
-/** Waits for a value as long as a busy machine may take. */
-export const poll = <T>(read: () => T): ReturnType<typeof expect.poll<T>> =>
-  expect.poll(read, { timeout: 20_000 });
-
 /** The chat holds what the session says, and the SDK accepts it. */
 export async function expectSame({ main }: { readonly main: Session }, chat: TestChat): Promise<UIMessage[]> {
-  await poll(() => chat.status).toBe('ready');
+  await expect.poll(() => chat.status).toBe('ready');
   expect(chat.error).toBeUndefined();
   const messages = await main.uiMessages();
   expect(messages).toEqual(chat.plain);

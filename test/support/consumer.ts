@@ -15,9 +15,12 @@ export function entryPoints(name: string): string[] {
     .map((entry) => `@tapedeck/${name}${entry.slice(1)}`);
 }
 
-/** A program that imports every entry point, and prints what each exports. */
+/** The entry points of servers: a program that imports one installs the packages that it needs. */
+export const ofServers: ReadonlySet<string> = new Set(['@tapedeck/tape/postgres']);
+
+/** A program that imports every entry point that needs nothing else, and prints what each exports. */
 export function importingAll(): string {
-  const all = packages.flatMap(entryPoints);
+  const all = packages.flatMap(entryPoints).filter((entry) => !ofServers.has(entry));
   const imports = all.map((from, i) => `import * as entry${i} from '${from}';\n`);
   const prints = all.map((_, i) => `console.log(Object.keys(entry${i}));\n`);
   return [...imports, ...prints].join('');

@@ -18,7 +18,7 @@ export async function openDeck(given: DeckOptions): Promise<Deck> {
   const options: DeckOptions = { env: {}, ...given };
   const { home, store } = options;
   if (process.env.TAPEDECK_STORE !== 'later') return await openRuntimeDeck(options);
-  if (store !== undefined) return await openRuntimeDeck({ ...options, store: laterStore(store) });
+  if (store !== undefined) return await openRuntimeDeck({ ...options, store: laterStore(await store) });
   if (home === undefined) return await openRuntimeDeck(options);
   const own = openTapeStore(join(home, 'tape.db'), {
     journal: openJournal(join(home, 'session_graph.jsonl')),

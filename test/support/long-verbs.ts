@@ -14,7 +14,7 @@ export const brief: Readonly<Record<string, string>> = {
   'shows the rows of a page, or prints them as it reads them':
     'sessions children status overview usage lineage trace',
   'reads one session, and prints it as it reads it': 'log show view diff blame',
-  'waits for others as long as the user wants': 'wait',
+  'waits for others as long as the user wants, and says what they do': 'wait worker',
   'serves a program, or a browser, which asks for each thing': 'mcp ui',
   'reads and writes small files of settings': 'config trust permissions remote',
   'prints a text of the command itself': 'completion schema',

@@ -90,7 +90,7 @@ export function madeUp(count: number, now = Date.now()): MadeUp {
     const anchors = parent === undefined ? Math.floor(random() * 3) : random() < 0.2 ? 1 : 0;
     const isMerged = parent !== undefined && state.startsWith('merged');
     lineage.push({
-      ...{ depth, lanes, shape: 'session', label: name, place: name, session: name, id: row.id },
+      ...{ depth, lanes, shape: 'session', label: name, session: name, id: row.id },
       ...{
         kind: row.kind,
         ...(parent !== undefined && { parent: parent.session }),
@@ -119,8 +119,8 @@ export function madeUp(count: number, now = Date.now()): MadeUp {
           },
           ...{
             shape: random() < 0.6 ? 'anchor' : 'handoff',
-            place: `${name}@${base + 1}`,
             session: name,
+            seq: base + 1,
             id: row.id,
           },
           sessions: 0,

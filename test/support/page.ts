@@ -1,20 +1,23 @@
-import { type LivePage, type PageSource, pageOf, type TimelineItem } from '@tapedeck/cli/internal';
+import { type LivePage, type LiveSource, pageOf, type TimelineItem } from '@tapedeck/cli/internal';
 import type { SqliteTapeStore } from '@tapedeck/tape';
 
+/** A check that finds nothing. */
+export const unchecked = async () => ({ sessions: 0, entries: 0, sections: {} });
+
 /** What a page of these sessions reads. */
-export function sourceOn(store: SqliteTapeStore): PageSource {
+export function sourceOn(store: SqliteTapeStore): LiveSource {
   return {
     store,
     title: 'home',
     version: '0.0.0',
     inHome: (line) => line,
-    check: async () => ({ sessions: 0, entries: 0, sections: {} }),
+    check: unchecked,
     now: () => 0,
   };
 }
 
 /** What a page of these sessions is answered. */
-export function pageOn(store: SqliteTapeStore, more: Partial<PageSource> = {}): LivePage {
+export function pageOn(store: SqliteTapeStore, more: Partial<LiveSource> = {}): LivePage {
   return pageOf({ ...sourceOn(store), ...more });
 }
 

@@ -33,7 +33,10 @@ export function skipsTerminals(what: string): boolean {
   return skipsPython(what);
 }
 
-/** Gives a program a pseudo-terminal, and does the steps in turn. A step that waits for a text fails after 20 seconds. */
+/**
+ * Gives a program a pseudo-terminal, and does the steps in turn. A step that waits for a text fails after 90 seconds: what
+ * comes within a second takes half a minute on a busy machine.
+ */
 const driver = `
 import fcntl, json, os, pty, select, signal, struct, sys, termios, time
 order = json.loads(sys.argv[1])
@@ -55,7 +58,7 @@ def read(wait):
     return part != b""
 for step in order["steps"]:
     if "until" in step:
-        text, end = step["until"].encode(), time.time() + 20
+        text, end = step["until"].encode(), time.time() + 90
         while text not in seen[found:]:
             if time.time() > end or not read(0.1):
                 missing = step["until"]
@@ -68,7 +71,7 @@ for step in order["steps"]:
     elif "signal" in step: os.kill(pid, getattr(signal, step["signal"]))
     elif "type" in step: os.write(fd, step["type"].encode())
     else: size(fd, step["rows"], step["columns"])
-end = time.time() + 20
+end = time.time() + 90
 while read(1):
     if time.time() > end:
         os.kill(pid, 9)

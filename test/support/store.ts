@@ -3,7 +3,7 @@ import { fixedClock } from './clock.ts';
 import { countedIds, countedSalts } from './ids.ts';
 
 /** Time, ids and salts that are equal in every run. */
-function fixedSources(): Required<Pick<StoreOptions, 'now' | 'newId' | 'salt'>> {
+export function fixedSources(): Required<Pick<StoreOptions, 'now' | 'newId' | 'salt'>> {
   return { now: fixedClock({ stepMs: 1000 }).now, newId: countedIds(), salt: countedSalts() };
 }
 

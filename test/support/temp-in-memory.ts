@@ -1,5 +1,7 @@
-import { mkdtempSync, rmSync, statfsSync } from 'node:fs';
-import { memoryVariable } from './use-memory.ts';
+import { chmodSync, mkdtempSync, rmSync, statfsSync } from 'node:fs';
+
+/** The variable of the environment that names the directory that a run made. */
+export const memoryVariable = 'TAPEDECK_TEST_MEMORY';
 
 const memory = '/dev/shm';
 /** What the files of a run take at most, with room to spare, in bytes. */
@@ -14,6 +16,8 @@ export default function tempInMemory(): (() => void) | undefined {
   delete process.env[memoryVariable];
   if (process.env.TMPDIR !== undefined || roomIn(memory) < needed) return;
   const dir = mkdtempSync(`${memory}/tapedeck-tests-`);
+  // Tests of other users let them into a directory in it.
+  chmodSync(dir, 0o711);
   process.env[memoryVariable] = dir;
   return () => {
     delete process.env[memoryVariable];
@@ -22,7 +26,7 @@ export default function tempInMemory(): (() => void) | undefined {
 }
 
 /** Free bytes of a file system; 0 without it. */
-function roomIn(path: string): number {
+export function roomIn(path: string): number {
   try {
     const { bavail, bsize } = statfsSync(path);
     return bavail * bsize;

@@ -109,6 +109,7 @@ export function followUi(
     for (let end = text.indexOf('\n\n', read); end !== -1; end = text.indexOf('\n\n', read)) {
       const lines = text.slice(read, end).split('\n');
       read = end + 2;
+      if (lines.includes('event: beat')) continue;
       for (const line of lines) {
         if (line.startsWith('id: ')) id = line.slice(4);
         if (line.startsWith('data: ')) events.push(...(JSON.parse(line.slice(6)) as PageEvent[]));

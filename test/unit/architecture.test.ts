@@ -112,7 +112,6 @@ test('the command line loads the runtime, the AI SDK, zod and yaml only where it
     'packages/cli/src/session/derived-edges.ts',
     'packages/cli/src/session/mend.ts',
     'packages/cli/src/verbs/status.ts',
-    'packages/cli/src/verbs/verify.ts',
   ]);
   // And those files are loaded where they are needed.
   for (const file of files) {
@@ -162,6 +161,17 @@ test.each([
   expect(outside.filter((i) => !(i.dynamic && i.from === '@opentelemetry/api'))).toEqual([]);
 });
 
+/** The rooms of entry points that need what a package does not install. */
+const optionalIn = /^packages\/(?:tape\/src\/postgres|runtime\/src\/pg-boss)\//;
+
+test('what a server needs is imported in the rooms of its entry points alone', () => {
+  const files = imports
+    .filter(({ from }) => /^(?:pg|kysely|pg-boss)(?:\/|$)/.test(from))
+    .map(({ file }) => file);
+  expect(files.filter((file) => !optionalIn.test(file))).toEqual([]);
+  expect(files.length).toBeGreaterThan(0);
+});
+
 test('every imported module is a dependency of its package', () => {
   const wrong = imports.filter((i) => {
     if (!external(i) && ours(i.from) === undefined) return false;
@@ -169,7 +179,12 @@ test('every imported module is a dependency of its package', () => {
       readFileSync(join(root, 'packages', packageOf(i.file), 'package.json'), 'utf8'),
     );
     const name = i.from.startsWith('@') ? i.from.split('/').slice(0, 2).join('/') : i.from.split('/')[0];
-    const known = { ...manifest.dependencies, ...(i.typesOnly && manifest.devDependencies) };
+    const known = {
+      ...manifest.dependencies,
+      ...(i.typesOnly && manifest.devDependencies),
+      // Who imports the entry point installs them.
+      ...(optionalIn.test(i.file) && manifest.peerDependencies),
+    };
     return name !== undefined && known[name] === undefined;
   });
   expect(wrong).toEqual([]);

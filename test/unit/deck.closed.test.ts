@@ -1,4 +1,5 @@
 import { openDeck } from '@tapedeck/runtime';
+import { openTapeStore } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
 import { scriptedDeck } from '../support/scripted.ts';
 import { tempDir } from '../support/temp-dir.ts';
@@ -33,4 +34,20 @@ test('every act after the close of a deck that opened its store has one code; on
       });
     if ('store' in place) expect(await main.send('x')).toMatchObject({ state: 'queued' });
   }
+});
+
+test('a store that is given as a promise is closed with the deck; one that cannot be opened, or used, is its error', async () => {
+  const store = openTapeStore(':memory:');
+  const deck = await openDeck({ store: Promise.resolve(store) });
+  expect((await deck.session('main')).name).toBe('main');
+  await deck.close();
+  expect(() => store.sessions.list()).toThrow(expect.objectContaining({ code: 'TAPE_CLOSED' }));
+
+  const refused = Promise.reject(new Error('no server answers'));
+  await expect(openDeck({ store: refused })).rejects.toThrow('no server answers');
+  const other = openTapeStore(':memory:');
+  await expect(openDeck({ store: Promise.resolve(other), limits: { maxSteps: 0 } })).rejects.toMatchObject({
+    code: 'SESSION_BAD_CONFIG',
+  });
+  expect(() => other.sessions.list()).toThrow(expect.objectContaining({ code: 'TAPE_CLOSED' }));
 });

@@ -81,6 +81,7 @@ const lineageLine: fc.Arbitrary<LineageLine> = fc
     edge: option(text),
     derived: option(fc.constant(true as const)),
     evidence: option(text),
+    call: option(text),
     lifecycle: option(text),
     task: option(text),
     delivery: option(text),

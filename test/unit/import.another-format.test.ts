@@ -35,7 +35,7 @@ const parrot: TranscriptTool = {
     for (const file of files) {
       const { role, path } = file;
       const { records } = await file.lines();
-      const spine = records.flatMap(({ value: { who, text } }, i) => {
+      const spine = [...records].flatMap(({ value: { who, text } }, i) => {
         if (who !== 'me' && who !== 'parrot') return [];
         const draft = who === 'me' ? user(String(text)) : assistant([{ type: 'text', text: String(text) }]);
         return [{ ...draft, key: `parrot:${role}:${i}`, meta: { source: 'import' } }];

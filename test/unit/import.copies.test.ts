@@ -265,6 +265,60 @@ test('a family of copies ends in the same tree, views and tokens in whatever ord
   }
 });
 
+test('a session that names no source is above its copies though it went on last, and each branch under its own', () => {
+  const said = (session: string, uuid: string, parent: string | null, minute: number): readonly Raw[] =>
+    [
+      at(person({ uuid: `${uuid}-p`, parent }, `ask ${uuid}`), minute),
+      at(model({ uuid, parent: `${uuid}-p` }, [says(`did ${uuid}`)]), minute),
+    ].map((one) => ({ ...one, sessionId: session }));
+  const forked = (records: readonly Raw[], from: string, session: string): readonly Raw[] =>
+    records.map((one) => ({
+      ...{ ...one, uuid: `${session}-${one.uuid}`, sessionId: session },
+      parentUuid: one.parentUuid === null ? null : `${session}-${one.parentUuid}`,
+      forkedFrom: { sessionId: from, messageUuid: one.uuid },
+    }));
+  const begun = [...said('s-1', 'a1', null, 0), ...said('s-1', 'a2', 'a1', 1)];
+  const copy = [...forked(begun, 's-1', 's-2'), ...said('s-2', 'c3', 's-2-a2', 10)];
+  const files = [
+    [...begun, ...said('s-1', 'a3', 'a2', 35), ...said('s-1', 'b2', 'a1', 40)],
+    [...copy, ...said('s-2', 'c4', 's-2-a1', 20)],
+    [...forked(copy, 's-2', 's-3'), ...said('s-3', 'd4', 's-3-s-2-a2', 30)],
+  ];
+  const states = orders(files).map((order) => {
+    const store = openStore();
+    for (const file of order) take(store, file);
+    return stateOf(store);
+  });
+  const parents = Object.entries(states[0]?.sessions ?? {}).map(([session, { parent }]) => [session, parent]);
+  expect(Object.fromEntries(parents)).toEqual({
+    ...{ 's-1': undefined, 's-2': 's-1', 's-3': 's-2', 's-1-branch-a2p': 's-1' },
+    ...{ 's-2-branch-a2p': 's-2', 's-3-branch-c3p': 's-3' },
+  });
+  for (const state of states) expect(state).toEqual(states[0]);
+});
+
+test('a copy stays under the source that it names, though a copy of it was taken for the source of that', () => {
+  const answer = (uuid: string, parent: string, minute: number): Raw =>
+    at(model({ uuid, parent }, [says(`did ${uuid}`)]), minute);
+  const copyOf = (
+    source: string,
+    session: string,
+    records: readonly Raw[],
+    ...own: Raw[]
+  ): readonly Raw[] => [
+    ...records.map((one) => ({ ...one, sessionId: session, session_id: source })),
+    ...own.map((one) => ({ ...one, sessionId: session })),
+  ];
+  const begun = original.slice(0, 2).map((record, i) => at(record, i));
+  const second = copyOf('s-1', 's-2', begun, answer('b1', 'a1', 30));
+  const third = copyOf('s-2', 's-3', begun, answer('c1', 'a1', 10));
+  const fourth = copyOf('s-3', 's-4', third, answer('d1', 'c1', 20));
+  const store = openStore();
+  for (const file of [second, fourth, third]) take(store, file);
+  const parents = ['s-2', 's-3', 's-4'].map((name) => treeParentOf(store.sessions.find(name) ?? {}).parent);
+  expect(parents).toEqual([undefined, 's-2', 's-3']);
+});
+
 test('files that name each other as their sources make no circle in the tree, and importing them again moves nothing', () => {
   const begun = original.slice(0, 2);
   const named = ['s-1', 's-2', 's-3'].map((session, i, all): readonly Raw[] => {
@@ -368,6 +422,53 @@ describe('a copy of a session that was compacted', () => {
     take(own, copy);
     expect(texts(own, 's-1')).toEqual(texts(store, 's-1'));
     expect(stateOf(own).output).toBe(answers * 5);
+  });
+
+  test('stores and counts what is left of it once where a prompt is typed anew right behind its compaction', () => {
+    const anew = said('in another way', 'c2', 'a1', 10).map((one) => ({ ...one, sessionId: 's-2' }));
+    const copy = [...copied(once, 'b1', 'a1'), ...anew];
+    const store = openStore();
+    for (const records of [once, copy, copy]) take(store, records);
+    expect(texts(store, 's-2').slice(-2)).toEqual(['in another way', 'did in another way']);
+    const left = ['go on', 'did go on', 'in a fork', 'did in a fork'];
+    expect(texts(store, 's-2-branch-a2p').slice(-4)).toEqual(left);
+    const { sessions, output } = stateOf(store);
+    expect(Object.keys(sessions)).toEqual(['s-1', 's-2', 's-2-branch-a2p']);
+    const owned = Object.keys(sessions).map(
+      (name) => [...store.entries.read(name, { own: true, kind: 'message' })].length,
+    );
+    expect([owned, output]).toEqual([[5, 2, 2], 4 * 5]);
+    expect([...store.verify()]).toEqual([]);
+  });
+
+  test('counts what its branch has of its source once where it is imported before that', () => {
+    const source: readonly Raw[] = once.map((one) =>
+      one.uuid === 'b1' ? { ...one, compactMetadata: { trigger: 'manual' } } : one,
+    );
+    const copy = [
+      ...source.slice(begun.length).map((one) => ({ ...one, session_id: 's-1' })),
+      ...said('in another way', 'c2', 'b1-s', 10),
+    ].map((one): Raw => ({ ...one, sessionId: 's-2' }));
+    const store = openStore();
+    for (const records of [copy, source]) take(store, records);
+    expect(Object.keys(stateOf(store).sessions)).toEqual(['s-1', 's-2', 's-2-branch-a2p']);
+    expect(stateOf(store).output).toBe(3 * 5);
+  });
+
+  test('finds its place where it is read before an answer that names its source', () => {
+    const second = [
+      ...begun.map((one) => ({ ...one, session_id: 's-1' })),
+      ...boundary('b1', '', 2).map((one) => ({ ...one, compactMetadata: undefined })),
+      ...said('go on', 'a2', 'b1-s', 3),
+    ].map((one) => ({ ...one, sessionId: 's-2' }));
+    const third = second.slice(begun.length).map((one: Raw) => ({
+      ...{ ...one, sessionId: 's-3' },
+      ...(one.type === 'assistant' && { requestSessionId: 's-2' }),
+    }));
+    const store = openStore();
+    for (const records of [begun, second, third.slice(0, -1), third]) take(store, records);
+    const parents = ['s-1', 's-2', 's-3'].map((name) => stateOf(store).sessions[name]?.parent);
+    expect(parents).toEqual([undefined, 's-1', 's-2']);
   });
 
   test('keeps one session where it is read before the summary of its compaction, and a prompt is typed anew', () => {
@@ -574,4 +675,84 @@ test('an id that a proxy gives to every request counts each answer of a session'
   const store = openStore();
   for (const session of ['s-1', 's-2']) take(store, constant(session));
   expect(stateOf(store).output).toBe(4 * 3);
+});
+
+test('a copy of what follows a /clear is stored and counted once, whichever of them is imported first', () => {
+  const cleared: readonly Raw[] = [
+    person({ uuid: 'u5' }, 'begin anew'),
+    model({ uuid: 'a5', parent: 'u5' }, [says('anew')], { usage: { output_tokens: 7 } }),
+  ];
+  const source = [...original.slice(0, 2), ...cleared];
+  const copied = [
+    ...cleared.map((one) => (one.type === 'assistant' ? { ...one, requestSessionId: 's-1' } : one)),
+    person({ uuid: 'u6', parent: 'a5' }, 'and on'),
+  ].map((one): Raw => ({ ...one, sessionId: 's-2' }));
+  for (const files of orders([source, copied])) {
+    const store = openStore();
+    for (const file of [...files, ...files]) take(store, file);
+    const owned = store.sessions
+      .list({ all: true })
+      .flatMap(({ id }) => [...store.entries.read(id, { own: true, kind: 'message' })]);
+    expect([owned.length, stateOf(store).output]).toEqual([5, 5 + 7]);
+    expect(stateOf(store).sessions['s-1-clear-u5']?.parent).toBe('s-1');
+    expect([...store.verify()]).toEqual([]);
+  }
+});
+
+test('a copy of a copy has what a branch of that has once, wherever its records got new ids', () => {
+  const said = (session: string, uuid: string, parent: string | null): readonly Raw[] =>
+    [
+      person({ uuid: `${uuid}-p`, parent }, `ask ${uuid}`),
+      model({ uuid, parent: `${uuid}-p` }, [says(`did ${uuid}`)], { usage: { output_tokens: 5 } }),
+    ].map((one) => ({ ...one, sessionId: session }));
+  const forked = (records: readonly Raw[], from: string, session: string): readonly Raw[] =>
+    records.map((one) => ({
+      ...{ ...one, uuid: `${session}-${one.uuid}`, sessionId: session },
+      parentUuid: one.parentUuid === null ? null : `${session}-${one.parentUuid}`,
+      forkedFrom: { sessionId: from, messageUuid: one.uuid },
+    }));
+  const first = [...said('s-1', 'a1', null), ...said('s-1', 'a2', 'a1')];
+  const second = [...forked(first, 's-1', 's-2'), ...said('s-2', 'b3', 's-2-a2')];
+  const third = [...forked(second, 's-2', 's-3'), ...said('s-3', 'c4', 's-3-b3')];
+  const files = [
+    first,
+    [...second, ...said('s-2', 'b2', 's-2-a1')],
+    [...third, ...said('s-3', 'c3', 's-3-s-2-a2')],
+  ];
+  const store = openStore();
+  for (const file of [...files, ...files]) take(store, file);
+  expect(texts(store, 's-3').slice(-2)).toEqual(['ask c3', 'did c3']);
+  const left = store.sessions.list().find(({ session }) => session.startsWith('s-3-branch'));
+  expect(texts(store, left?.session ?? '').slice(-4)).toEqual(['ask b3', 'did b3', 'ask c4', 'did c4']);
+  const owned = store.sessions
+    .list({ all: true })
+    .flatMap(({ id }) => [...store.entries.read(id, { own: true, kind: 'message' })]);
+  expect([owned.length, stateOf(store).output]).toEqual([2 * 6, 5 * 6]);
+  expect([...store.verify()]).toEqual([]);
+});
+
+test('an older version of a copy that ends in an answer which it has under another id adds nothing', () => {
+  const usage = { output_tokens: 5 };
+  const forked = (records: readonly Raw[], from: string, session: string): readonly Raw[] =>
+    records.map((one) => ({
+      ...{ ...one, uuid: `${session}-${one.uuid}`, sessionId: session },
+      parentUuid: one.parentUuid === null ? null : `${session}-${one.parentUuid}`,
+      forkedFrom: { sessionId: from, messageUuid: one.uuid },
+    }));
+  const first = [
+    person({ uuid: 'u1' }, 'plan it'),
+    model({ uuid: 'a1', parent: 'u1', id: 'm1' }, [says('I think')], { usage }),
+    model({ uuid: 'a2', parent: 'a1', id: 'm1' }, [says('a plan')], { usage }),
+  ];
+  const second = forked(first, 's-1', 's-2');
+  const third = [
+    ...forked(second, 's-2', 's-3'),
+    { ...person({ uuid: 'u3', parent: 's-3-s-2-a2' }, 'do it'), sessionId: 's-3' },
+  ];
+  const store = openStore();
+  for (const file of [first, second, third]) take(store, file);
+  const before = stateOf(store);
+  for (const n of [2, 3]) take(store, third.slice(0, n), { rewritten: true });
+  expect(Object.keys(before.sessions)).toEqual(['s-1', 's-2', 's-3']);
+  expect(stateOf(store)).toEqual(before);
 });

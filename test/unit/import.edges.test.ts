@@ -1,3 +1,5 @@
+import { drawGraph, drawTree, SessionGraph, toDot } from '@tapedeck/graph';
+import { readUsage, trace } from '@tapedeck/runtime';
 import {
   derivedIn,
   parseJsonLines,
@@ -6,7 +8,7 @@ import {
   reconcile,
 } from '@tapedeck/runtime/import';
 import { type JsonObject, type SqliteTapeStore, view } from '@tapedeck/tape';
-import { isObject, treeParentOf } from '@tapedeck/tape/internal';
+import { isObject, originOf, treeParentOf } from '@tapedeck/tape/internal';
 import { expect, test } from 'vitest';
 import { openStore } from '../support/store.ts';
 import { calls, jsonl, model, person, returns, says } from '../support/transcript.ts';
@@ -179,6 +181,64 @@ test('subagents whose parents come later end under them, and deliver once', () =
       'tool',
     ]);
     expect([...store.verify()]).toEqual([]);
+  }
+});
+
+/** What the home says of its tree, each place by the key of what is there: a session that came first has other positions. */
+async function toldOf(store: SqliteTapeStore): Promise<object> {
+  const infos = store.sessions.list({ all: true }).toSorted((a, b) => (a.session < b.session ? -1 : 1));
+  const keyAt = (session: string | undefined, seq = 0) =>
+    session && [...store.entries.read(session, { from: seq, to: seq })][0]?.key;
+  const graph = SessionGraph.fromRecords(store.lineage.read());
+  const drawn = [...drawGraph(graph.list()), ...drawTree(graph), toDot(graph.list())].join('\n');
+  const sessions = infos.map(async (info) => {
+    const { parent, fromAnchor, at } = originOf(info);
+    const results = [...store.entries.read(info.id, { own: true, kind: 'tool-result' })];
+    const traced = await Promise.all(results.map(({ seq }) => trace(store, info.id, seq)));
+    const { total } = (await readUsage(store, info, { tree: true })).tree;
+    return {
+      ...{ session: info.session, parent, call: info.spawnCall, before: keyAt(parent, at + 1), total },
+      isPlaced: fromAnchor !== undefined,
+      left: store.sessions.list({ parent: info.id, leftFrom: 0 }).map(({ session }) => session),
+      from: traced.flatMap(({ from }) => from.map(({ session, state }) => [session, state])),
+      messages: view(store.views.entries(info.id)).messages,
+    };
+  });
+  return { drawn: drawn.replace(/\d+/g, '#'), sessions: await Promise.all(sessions) };
+}
+
+test('a subagent that came before its session is shown at the call that started it, as if both had come at once', async () => {
+  const metas = {
+    inner: { toolUseId: 't2', parentAgentId: 'outer' },
+    outer: { toolUseId: 't1' },
+  };
+  // Without them nothing says whose it is, as long as the one that called it is not there: its result goes to the session.
+  const named = orders.filter((order) =>
+    order.every(([, agents]) => !('inner' in agents) || 'outer' in agents),
+  );
+  for (const [known, all] of [
+    [metas, orders],
+    [{}, named],
+  ] as const) {
+    const once = openStore();
+    take(once, main, nested, known);
+    const wanted = await toldOf(once);
+    for (const order of all) {
+      const store = openStore();
+      for (const [records, agents] of order) take(store, records, agents, known);
+      const told = await toldOf(store);
+      expect(told).toEqual(wanted);
+      expect(told).toMatchObject({
+        sessions: [
+          { session: 'agent-inner', call: 't2', before: 'u:cc:m1', isPlaced: true, from: [] },
+          { session: 'agent-outer', call: 't1', before: 'u:cc:a1', left: ['agent-inner'] },
+          { session: 's-1', left: ['agent-outer'], from: [['agent-outer', 'merged']] },
+        ],
+      });
+      const lines = linesAbout(store);
+      take(store, main, nested, known);
+      expect([linesAbout(store), [...store.verify()]]).toEqual([lines, []]);
+    }
   }
 });
 

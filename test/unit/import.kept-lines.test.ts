@@ -1,5 +1,11 @@
 import { writeFileSync } from 'node:fs';
-import { parseJsonLines, planClaudeCode, reconcile } from '@tapedeck/runtime/import';
+import {
+  type JsonLine,
+  parseJsonLines,
+  planClaudeCode,
+  type RecordList,
+  reconcile,
+} from '@tapedeck/runtime/import';
 import { KeptLines, openFile } from '@tapedeck/runtime/internal';
 import { view } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
@@ -29,6 +35,13 @@ const records = [
   model({ uuid: 'a4', parent: 's1', id: 'o' }, [calls('t3')]),
 ];
 
+/** Lines of an open file of which at most some bytes stay in memory. */
+function kept(file: ReturnType<typeof openFile>, records: readonly JsonLine[], bytes = 0) {
+  const lines = new KeptLines(file, { bytes });
+  for (const record of records) lines.push(record);
+  return lines;
+}
+
 test.each([
   ['records of each kind', jsonl(records).replace('}\n{', '}{')],
   ['a generated transcript', `${[...transcriptLines({ bytes: 40_000 })].join('\n')}\n`],
@@ -37,8 +50,11 @@ test.each([
   writeFileSync(dir.file('t.jsonl'), content);
   const file = openFile(dir.file('t.jsonl'));
   const there = parseJsonLines([Buffer.from(content)]).records;
-  const away = new KeptLines(file, { bytes: 0 }).keep(there);
-  expect(away.every(({ isAway }) => isAway)).toBe(true);
+  const away = kept(file, there);
+  expect(away.values().every(({ isAway }) => isAway)).toBe(true);
+  expect(away.length).toBe(there.length);
+  const ends = (lines: RecordList) => [0, -1, lines.length, -1 - lines.length].map((i) => lines.at(i)?.value);
+  expect(ends(away)).toEqual(ends(there));
   const [one, other] = [there, away].map((lines) => planClaudeCode({ name: 's-1', lines }));
   const store = openStore();
   const again = openStore();
@@ -58,10 +74,22 @@ test('a line that is not there any more as it was is no record', () => {
   using dir = tempDir();
   writeFileSync(dir.file('t.jsonl'), jsonl(records));
   const file = openFile(dir.file('t.jsonl'));
-  const [first] = new KeptLines(file, { bytes: 0 }).keep(
-    parseJsonLines([Buffer.from(jsonl(records))]).records,
-  );
+  const [first] = kept(file, parseJsonLines([Buffer.from(jsonl(records))]).records);
   writeFileSync(dir.file('t.jsonl'), 'something else');
   expect(() => first?.value).toThrow(expect.objectContaining({ code: 'IMPORT_SOURCE_CHANGED' }));
+  file.close();
+});
+
+test('of records with more values than text, fewer stay in memory', () => {
+  using dir = tempDir();
+  const full = Array.from({ length: 10 }, () => ({ data: Array.from({ length: 1_000 }, () => ({})) }));
+  writeFileSync(dir.file('t.jsonl'), jsonl(full));
+  const file = openFile(dir.file('t.jsonl'));
+  const there = parseJsonLines([Buffer.from(jsonl(full))]).records;
+  const bytes = there.reduce((sum, line) => sum + line.bytes, 0);
+  const lines = kept(file, there, 3 * bytes);
+  const away = [...lines].filter(({ isAway }) => isAway);
+  expect(away.length).toBeGreaterThan(5);
+  expect(away.map(({ value }) => value)).toEqual(full.slice(-away.length));
   file.close();
 });

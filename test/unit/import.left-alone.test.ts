@@ -1,7 +1,13 @@
 import { undoSession } from '@tapedeck/runtime';
-import { parseJsonLines, planClaudeCode, type Reconciled, reconcile } from '@tapedeck/runtime/import';
-import type { SqliteTapeStore } from '@tapedeck/tape';
-import { expect, test } from 'vitest';
+import {
+  cleanerFor,
+  parseJsonLines,
+  planClaudeCode,
+  type Reconciled,
+  reconcile,
+} from '@tapedeck/runtime/import';
+import { type SqliteTapeStore, view } from '@tapedeck/tape';
+import { describe, expect, test } from 'vitest';
 import { openStore } from '../support/store.ts';
 import { calls, jsonl, model, person, returns, says } from '../support/transcript.ts';
 
@@ -85,3 +91,73 @@ test.each([false, true])(
     });
   },
 );
+
+describe('what a person rewound', () => {
+  const chain = (n: number) => [
+    person({ uuid: `u${n}`, parent: n === 0 ? null : `a${n - 1}` }, `ask ${n}`),
+    model({ uuid: `a${n}`, parent: `u${n}` }, [says(`answer ${n}`)], { usage: { output_tokens: 7 } }),
+  ];
+  const upTo = (n: number) => Array.from({ length: n }, (_, i) => chain(i)).flat();
+  const planned = (records: readonly object[]) => planClaudeCode({ name: 's-1', lines: lines(records) });
+  const textsOf = (store: SqliteTapeStore, session: string) =>
+    view(store.views.entries(session)).messages.map(({ content }) => JSON.stringify(content));
+  const rewound = () => {
+    const store = openStore();
+    reconcile(store, planned(upTo(3)));
+    const [second] = [...store.entries.read('s-1', { key: 'u:cc:a0' })];
+    store.history.rewind('s-1', second?.seq ?? 0);
+    return store;
+  };
+
+  test('stays so when the source is read again, and when it has only records that no view shows', () => {
+    const store = rewound();
+    const seen = textsOf(store, 's-1');
+    expect(seen).toHaveLength(2);
+    expect(reconcile(store, planned(upTo(3)))).toMatchObject([{ added: 0, rewound: false }]);
+    const aside = { type: 'file-history-snapshot', messageId: 'x', snapshot: {} };
+    expect(reconcile(store, planned([...upTo(3), aside]))).toMatchObject([{ added: 1, rewound: false }]);
+    expect(textsOf(store, 's-1')).toEqual(seen);
+    expect(store.sessions.list({ all: true })).toHaveLength(1);
+  });
+
+  test('stays so when the source goes on: that becomes a session beside it, and nothing is stored again', () => {
+    const store = rewound();
+    const seen = textsOf(store, 's-1');
+    for (const n of [4, 5]) {
+      const [done] = reconcile(store, planned(upTo(n)));
+      expect(done).toMatchObject({ session: 's-1-2', created: n === 4, rewound: false });
+      expect(textsOf(store, 's-1')).toEqual(seen);
+      expect(textsOf(store, 's-1-2')).toHaveLength(2 * n);
+      expect([...store.entries.read('s-1-2', { own: true, kind: 'message' })]).toHaveLength(2 * (n - 3));
+      const tokens = store.sessions.calls().reduce((sum, { usage }) => sum + usage.output, 0);
+      expect(tokens).toBe(7 * n);
+    }
+    expect([...store.verify()]).toEqual([]);
+  });
+
+  test('is taken up again where the person takes the rewind back', () => {
+    const store = rewound();
+    store.history.unrewind('s-1');
+    expect(reconcile(store, planned(upTo(4)))).toMatchObject([{ session: 's-1', added: 2 }]);
+    expect(textsOf(store, 's-1')).toHaveLength(8);
+  });
+});
+
+test('what was imported with its secrets keeps them; what comes later has none, unless it is imported so, too', () => {
+  const key = `sk-ant-api03-${'A'.repeat(95)}`;
+  const asked = (n: number) => person({ uuid: `u${n}`, parent: n === 0 ? null : `u${n - 1}` }, `${n} ${key}`);
+  const planned = (n: number) =>
+    planClaudeCode({ name: 's-1', lines: lines(Array.from({ length: n }, (_, i) => asked(i))) });
+  const store = openStore(':memory:', { redact: false });
+  const shown = () => JSON.stringify(view(store.views.entries('s-1')).messages).split(key).length - 1;
+  const clean = cleanerFor();
+  reconcile(store, planned(2));
+  expect(shown()).toBe(2);
+  expect(reconcile(store, planned(2), clean && { clean })).toMatchObject([{ added: 0, rewound: false }]);
+  expect(reconcile(store, planned(3), clean && { clean })).toMatchObject([
+    { added: 1, rewound: false, redacted: 1 },
+  ]);
+  expect(shown()).toBe(2);
+  reconcile(store, planned(3));
+  expect(shown()).toBe(3);
+});

@@ -7,7 +7,7 @@ import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { type ImportError, type JsonLine, parseJsonLines } from '@tapedeck/runtime/import';
 import { type LineFault, LineReading, openFile, type ReadState } from '@tapedeck/runtime/internal';
 import { afterAll, describe, expect, test } from 'vitest';
-import { atFullSize } from '../support/size.ts';
+import { atFullSize, sized } from '../support/size.ts';
 
 const dir = mkdtempSync(join(tmpdir(), 'lines-'));
 afterAll(() => rmSync(dir, { recursive: true, force: true }));
@@ -149,10 +149,11 @@ describe('bad lines', () => {
   });
 
   test('millions of blank lines are passed over at once, and counted', async () => {
+    const bytes = sized(3_000_000, 30_000_000, 30_000_000);
     const content = Buffer.concat([
       Buffer.from('{"a":1}'),
-      Buffer.alloc(30_000_000, '\n'),
-      Buffer.alloc(30_000_000, ' \r\n'),
+      Buffer.alloc(bytes, '\n'),
+      Buffer.alloc(bytes, ' \r\n'),
       Buffer.from('\n{"b":2}\n\n'),
     ]);
     const path = fileOf(content);
@@ -160,7 +161,7 @@ describe('bad lines', () => {
     expect(faults).toEqual([]);
     expect(records.map(({ line, value }) => [line, value])).toEqual([
       [1, { a: 1 }],
-      [30_000_000 + 10_000_000 + 2, { b: 2 }],
+      [bytes + bytes / 3 + 2, { b: 2 }],
     ]);
     expect(state).toMatchObject({ offset: content.length });
     // Without the counters of coverage: cut out one by one, they took four times as long as a split.
@@ -237,7 +238,7 @@ describe('files of more records than a transcript has, or of more values', () =>
     ['gzip', (bytes) => gzipSync(bytes), [...bombs, longer]],
   ])('are refused after the first ten thousand, with line and byte: %s', async (_, pack, records) => {
     for (const record of records) {
-      const path = fileOf(pack(Buffer.alloc(8_000_000, record)));
+      const path = fileOf(pack(Buffer.alloc(sized(3_000_000, 8_000_000, 8_000_000), record)));
       const error = await failure(() => reading(path));
       const line = Number(error.data.line);
       expect(error).toMatchObject({
@@ -259,13 +260,14 @@ describe('files of more records than a transcript has, or of more values', () =>
   });
 
   test('cost a line, where all of them are glued into one', async () => {
-    const { values, faults } = await reading(fileOf(`{"a":1}\n${'{}'.repeat(3_000_000)}\n{"b":2}\n`));
+    const glued = '{}'.repeat(sized(300_000, 3_000_000, 3_000_000));
+    const { values, faults } = await reading(fileOf(`{"a":1}\n${glued}\n{"b":2}\n`));
     expect(values).toEqual([{ a: 1 }, { b: 2 }]);
     expect(faults).toMatchObject([{ line: 2, why: 'over 1000 records' }]);
   });
 
-  const lists = '[],'.repeat(20_000_000);
-  const names = Array.from({ length: 600_000 }, (_, i) => `"${i}":1,`).join('');
+  const lists = '[],'.repeat(sized(1_000_000, 20_000_000, 20_000_000));
+  const names = Array.from({ length: sized(300_000, 600_000, 600_000) }, (_, i) => `"${i}":1,`).join('');
   test.each([
     ['empty lists in a list', `{"a":[${lists}0]}`, 6 + 3 * 249_997 + 2],
     ['fields of an object', `{"a":{${names}"b":0}}`, 6 + names.split(',', 249_998).join(',').length],

@@ -1,8 +1,13 @@
 import { Origins, parseJsonLines, planClaudeCode, reconcile } from '@tapedeck/runtime/import';
 import type { SqliteTapeStore } from '@tapedeck/tape';
 import { describe, expect, test } from 'vitest';
+import { sized } from '../support/size.ts';
 import { openStore } from '../support/store.ts';
 import { jsonl, model, person, says } from '../support/transcript.ts';
+
+/** How many copies there are, where there are few of them and where there are four times as many; and of branches. */
+const copied = sized([150, 600], [150, 600], [300, 1_200]) as readonly [number, number];
+const branched = sized([150, 600], [150, 600], [250, 1_000]) as readonly [number, number];
 
 type Raw = { readonly [field: string]: unknown };
 
@@ -70,11 +75,11 @@ describe.each([
 ])('copies of one session, %s', (_, isNamed) => {
   test('cost as much as they have of their own, in any order', { timeout: 600_000 }, () => {
     importOf(family(100, isNamed));
-    const few = importOf(shuffled(family(300, isNamed)));
-    const many = importOf(shuffled(family(1_200, isNamed)));
+    const few = importOf(shuffled(family(copied[0], isNamed)));
+    const many = importOf(shuffled(family(copied[1], isNamed)));
     for (const [one, count] of [
-      [few, 300],
-      [many, 1_200],
+      [few, copied[0]],
+      [many, copied[1]],
     ] as const)
       expect(one).toMatchObject({
         sessions: count + 2,
@@ -93,10 +98,10 @@ test('copies that are equal are stored once', { timeout: 600_000 }, () => {
       ),
     );
   importOf(copies(100));
-  const few = importOf(copies(300));
-  const many = importOf(copies(1_200));
-  expect(few).toMatchObject({ sessions: 301, messages: 6, output: 15 });
-  expect(many).toMatchObject({ sessions: 1_201, messages: 6, output: 15 });
+  const few = importOf(copies(copied[0]));
+  const many = importOf(copies(copied[1]));
+  expect(few).toMatchObject({ sessions: copied[0] + 1, messages: 6, output: 15 });
+  expect(many).toMatchObject({ sessions: copied[1] + 1, messages: 6, output: 15 });
   expect(many.took / few.took).toBeLessThan(7);
 });
 
@@ -120,7 +125,7 @@ test.each([
   ['beside each other', withBranches],
   ['of branches', withNestedBranches],
 ])(
-  'a thousand branches %s are each stored and counted once, in the time that they need',
+  'hundreds of branches %s are each stored and counted once, in the time that they need',
   {
     timeout: 600_000,
   },
@@ -131,10 +136,10 @@ test.each([
       output: 5 * (2 * count + 1),
     });
     importOf([records(50)]);
-    const few = importOf([records(250)]);
-    const many = importOf([records(1_000)]);
-    expect(few).toMatchObject(own(250));
-    expect(many).toMatchObject(own(1_000));
+    const few = importOf([records(branched[0])]);
+    const many = importOf([records(branched[1])]);
+    expect(few).toMatchObject(own(branched[0]));
+    expect(many).toMatchObject(own(branched[1]));
     // To write them costs as much for each; to read them, something more.
     expect(many.took / few.took).toBeLessThan(11);
   },

@@ -36,6 +36,7 @@ const acts: Readonly<Record<Method, (store: TapeStore, scene: Scene) => unknown>
   'sessions.find': (store) => store.sessions.find('main'),
   'sessions.list': (store) => store.sessions.list(),
   'sessions.calls': (store) => store.sessions.calls(),
+  'sessions.unfinished': (store) => store.sessions.unfinished('main'),
   'sessions.update': (store) =>
     store.sessions.update('kid', {
       lifecycle: 'archived',

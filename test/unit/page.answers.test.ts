@@ -146,14 +146,16 @@ test('a merge is traced back to where it was said, and an answer on to where it 
   const merge = items.find(({ kind }) => kind === 'merge')?.seq ?? 0;
   const back = await said(home, 'trace', `main@${merge}`);
   const rows = await page.trace({ session: 'main', seq: merge });
-  expect(rows.map(({ direction, place }) => `${direction} ${place}`)).toEqual([
+  expect(rows.map(({ direction, session, seq }) => `${direction} ${session}@${seq}`)).toEqual([
     `here main@${merge}`,
     `from tests@${back.from[0].text.seq}`,
     ...back.inherited_by.map((name: string) => `inherited ${name}@${merge}`),
   ]);
   expect(rows[1]?.range).toEqual(back.from[0].range);
   const on = await page.trace({ session: 'tests', seq: back.from[0].text.seq });
-  expect(on.map(({ direction, place }) => `${direction} ${place}`)).toContain(`into main@${merge}`);
+  expect(on.map(({ direction, session, seq }) => `${direction} ${session}@${seq}`)).toContain(
+    `into main@${merge}`,
+  );
 });
 
 test('findings are those of tape check, the worst first, each at its place', async () => {
@@ -172,7 +174,7 @@ test('findings are those of tape check, the worst first, each at its place', asy
   const { findings, total, checkedAt } = await page.findings({});
   expect(findings.map(({ id }) => id).sort()).toEqual(ids.sort());
   expect({ total, checkedAt }).toEqual({ total: ids.length, checkedAt: '2026-11-26T10:00:00.000Z' });
-  expect(findings.find(({ place }) => place === 'idea@13')).toMatchObject({
+  expect(findings.find(({ session, seq }) => session === 'idea' && seq === 13)).toMatchObject({
     weight: 'incomplete',
     command: expect.stringMatching(/^tape /),
   });

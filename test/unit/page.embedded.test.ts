@@ -60,6 +60,9 @@ test('an exported file filters and sorts its sessions', async () => {
   expect(await listed({ state: 'failed' })).toEqual(['main.kid']);
   expect(await listed({ kind: 'subagent', sort: 'name' })).toEqual(['main.kid', 'main.kid.deep']);
   expect(await listed({ tree: true })).toEqual(['main', ' main.kid', '  main.kid.deep']);
+  expect(await listed({ tree: true, state: 'open' })).toEqual(['main.kid.deep']);
+  expect(await listed({ tree: true, find: 'deep' })).toEqual(['main.kid.deep']);
+  expect(await listed({ tree: true, kind: 'subagent' })).toEqual(['main.kid', ' main.kid.deep']);
 });
 
 test('a name that every object has something of is no session of a file', async () => {

@@ -20,8 +20,8 @@ async function rowsOf(store: SqliteTapeStore, query: Query = {}) {
 
 const drawn = async (store: SqliteTapeStore, query?: Query) =>
   (await rowsOf(store, query)).rows.map(
-    ({ depth, shape, label, place, state }) =>
-      `${'  '.repeat(depth)}${shape} ${label}${place === undefined ? '' : ` > ${place}`}${state === undefined ? '' : ` (${state})`}`,
+    ({ depth, shape, label, session, seq, state }) =>
+      `${'  '.repeat(depth)}${shape} ${label}${session === undefined ? '' : ` > ${session}${seq === undefined ? '' : `@${seq}`}`}${state === undefined ? '' : ` (${state})`}`,
   );
 
 /** A store whose clock advances with each act. */

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { safeLink, withCharacters } from '../../packages/cli/ui/src/parts/safe-link.ts';
 import { Blocks } from '../../packages/cli/ui/src/reading/blocks.ts';
 import { type FeedRow, feedRows, rowAt, rowInstead } from '../../packages/cli/ui/src/reading/feed-rows.ts';
+import { findingsAt, placeKey } from '../../packages/cli/ui/src/reading/findings-at.ts';
 
 type Timeline = Awaited<ReturnType<LivePage['timeline']>>;
 
@@ -154,4 +155,37 @@ test('the usual names of characters are replaced once', () => {
   expect(withCharacters('a &amp; b &lt;i&gt; &#39;&quot; &amp;lt; &bogus;')).toBe(
     `a & b <i> '" &lt; &bogus;`,
   );
+});
+
+test('a finding stands at the item of its place, also that of a result, and where what has it is inherited', () => {
+  const places = [
+    ['main', 3],
+    ['main', 4],
+    ['main', 5],
+    ['kid', 3],
+    ['kid', 4],
+    ['main'],
+    ['main@6'],
+  ] as const;
+  const found = Map.groupBy(
+    places.map(([session, seq]) => ({
+      ...{ id: `${session}@${seq}`, code: 'c', weight: 'note' as const, section: 's', text: 't', session },
+      ...(seq !== undefined && { seq }),
+    })),
+    ({ session, seq }) => placeKey(session, seq),
+  );
+  const at = (session: string, one: TimelineItem) => findingsAt(found, session, one).map(({ id }) => id);
+  const call = {
+    type: 'call' as const,
+    call: 'c',
+    tool: 'read',
+    brief: '',
+    input: '',
+    state: 'done' as const,
+  };
+  expect(at('main', item(3))).toEqual(['main@3']);
+  expect(at('main', item(3, { parts: [{ ...call, outputSeq: 4 }, call] }))).toEqual(['main@3', 'main@4']);
+  expect(at('kid', item(3))).toEqual(['main@3', 'kid@3']);
+  expect(at('main', item(3, { kind: 'forks' }))).toEqual([]);
+  expect(at('main', item(6))).toEqual([]);
 });

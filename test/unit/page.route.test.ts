@@ -1,11 +1,5 @@
 import { expect, test } from 'vitest';
-import {
-  addressOf,
-  addressOfPlace,
-  type Route,
-  routeOf,
-  splitPlace,
-} from '../../packages/cli/ui/src/route.ts';
+import { addressOf, type Route, routeOf, splitPlace } from '../../packages/cli/ui/src/route.ts';
 
 test.each<readonly [Route, string]>([
   [{ page: 'sessions' }, '#/'],
@@ -57,5 +51,4 @@ test('a place splits at its last @ before digits', () => {
   expect(splitPlace('a@b@42')).toEqual(['a@b', 42]);
   expect(splitPlace('a@b')).toEqual(['a@b', undefined]);
   expect(splitPlace('@1')).toEqual(['@1', undefined]);
-  expect(addressOfPlace('a@b@42')).toBe('#/a%40b@42');
 });

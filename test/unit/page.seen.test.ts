@@ -2,6 +2,7 @@ import { assistant, compaction, openTapeStore, type SqliteTapeStore, user, view 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { pageOn } from '../support/page.ts';
+import { rawDb } from '../support/raw-db.ts';
 import { memoryHome } from '../support/temp-home.ts';
 
 /** Says something, and answers it with the manifest of what a model was given. */
@@ -51,6 +52,42 @@ test('where nothing was recorded it says what a view would be', async () => {
     same: undefined,
     shown: [{ from: 1, to: 2, in: true, why: 'in view' }],
   });
+});
+
+test('of what is no answer it says so, and which answers are nearest', async () => {
+  using store = openTapeStore(':memory:');
+  const [one = 0, two = 0] = answers(store);
+  const page = pageOn(store);
+  expect(await page.seen({ session: 'main', seq: one })).toMatchObject({ entry: 'answer' });
+  expect((await page.seen({ session: 'main', seq: one })).nearest).toBeUndefined();
+  expect(await page.seen({ session: 'main', seq: two - 1 })).toMatchObject({
+    ...{ entry: 'other', recorded: false, nearest: [one, two] },
+  });
+  expect((await page.seen({ session: 'main', seq: 1 })).nearest).toEqual([one]);
+});
+
+test('of what cannot be read it says why, and which command says more', async () => {
+  using home = memoryHome();
+  let seqs: readonly number[] = [];
+  {
+    using store = home.open();
+    seqs = answers(store);
+  }
+  const [one = 0, two = 0, three = 0] = seqs;
+  {
+    using db = rawDb(home.db);
+    db.dropTriggers();
+    db.run(`UPDATE entry SET payload = 'no JSON' WHERE seq = ${two}`);
+  }
+  using store = home.open();
+  const page = pageOn(store);
+  const damaged = await page.seen({ session: 'main', seq: two });
+  expect(damaged).toMatchObject({ entry: 'damaged', recorded: false, ranges: [], nearest: [one, three] });
+  expect(damaged.fault).toMatch(new RegExp(`main@${two}\\b.*JSON`));
+  expect(damaged.commands).toEqual([{ what: 'Say what is wrong', line: 'tape check main' }]);
+  // What was said before it, and what was recorded after it, is shown all the same.
+  expect(await page.seen({ session: 'main', seq: one })).toMatchObject({ entry: 'answer', same: true });
+  expect(await page.seen({ session: 'main', seq: three })).toMatchObject({ entry: 'answer', recorded: true });
 });
 
 test('says the same as tape view --explain', async () => {

@@ -1,4 +1,5 @@
 import type { TimelineItem } from '@tapedeck/cli/internal';
+import { undoSession } from '@tapedeck/runtime';
 import {
   anchor,
   assistant,
@@ -106,4 +107,99 @@ describe('a timeline', () => {
       expect(await itemsInParts(page, 'main', { size, backward: true, ...how })).toEqual(items);
     }
   });
+});
+
+/** A session with an anchor that is followed, a discard, and a merge as its last act; and a child with a call that is open. */
+function actsStore(): SqliteTapeStore {
+  const store = openTapeStore(':memory:');
+  store.sessions.open('main');
+  store.entries.append('main', [user('Ask'), assistant('Say.'), anchor('early')]);
+  store.entries.append('main', [user('More'), assistant('Say more.')]);
+  for (const name of ['kid', 'other', 'waiting']) store.lineage.fork('main', { name });
+  store.entries.append('kid', [assistant('Done.')]);
+  store.entries.append('waiting', [assistant([toolCall('c', 'read', {})])]);
+  store.lineage.merge('other', { strategy: 'discard' });
+  store.lineage.merge('kid');
+  return store;
+}
+
+/** The positions at which the page offers an undo. */
+async function undosOffered(store: SqliteTapeStore): Promise<readonly number[]> {
+  const { items } = await pageOn(store).timeline({ session: 'main', from: 1, to: 200 });
+  return items
+    .filter(({ commands }) => commands.some(({ what }) => what === 'Undo it'))
+    .map(({ seq }) => seq);
+}
+
+test('an undo is offered where the verb would do it now', async () => {
+  for (const isFollowed of [false, true]) {
+    const make = () => {
+      const store = actsStore();
+      if (isFollowed) store.entries.append('main', [user('And on')]);
+      return store;
+    };
+    using store = make();
+    const { head = 0 } = store.sessions.find('main') ?? {};
+    const done: number[] = [];
+    for (let seq = 1; seq <= head; seq += 1) {
+      using own = make();
+      await undoSession(own, 'main', { at: seq }).then(
+        () => done.push(seq),
+        () => {},
+      );
+    }
+    expect(await undosOffered(store)).toEqual(done);
+    expect(done.length).toBe(isFollowed ? 0 : 1);
+  }
+});
+
+test('an undo of the last act is offered where the verb would do it now', async () => {
+  const acts: readonly (readonly [what: string, act: (store: SqliteTapeStore) => unknown])[] = [
+    ['no act', () => {}],
+    ['a merge', (store) => store.lineage.merge('kid')],
+    ['a discard', (store) => store.lineage.merge('kid', { strategy: 'discard' })],
+    ['a rewind', (store) => store.history.rewind('main', 3)],
+    [
+      'an anchor, and what follows it',
+      (store) => {
+        store.entries.append('main', [anchor('late')]);
+        store.entries.append('main', [user('And on')]);
+      },
+    ],
+    [
+      'an anchor behind an open call',
+      (store) => {
+        store.entries.append('main', [assistant([toolCall('c', 'read', {})])]);
+        store.entries.append('main', [anchor('late')]);
+      },
+    ],
+  ];
+  const offered: string[] = [];
+  for (const [what, act] of acts) {
+    using store = openTapeStore(':memory:');
+    store.sessions.open('main');
+    store.entries.append('main', [user('Ask'), assistant('Say.'), user('More'), assistant('Say more.')]);
+    store.lineage.fork('main', { name: 'kid' });
+    store.entries.append('kid', [assistant('Done.')]);
+    act(store);
+    const { commands } = await pageOn(store).session({ session: 'main' });
+    const isOffered = commands.some(({ line }) => line === 'tape undo main');
+    if (isOffered) offered.push(what);
+    const isDone = await undoSession(store, 'main').then(
+      () => true,
+      () => false,
+    );
+    expect(isOffered, what).toBe(isDone);
+  }
+  expect(offered).toEqual(['a merge', 'a rewind']);
+});
+
+test('a child with a call that has no result is offered neither to merge nor to discard', async () => {
+  using store = actsStore();
+  const verbs = async () =>
+    (await pageOn(store).session({ session: 'waiting' })).commands.map(({ line }) => line.split(' ')[1]);
+  expect(await verbs()).not.toEqual(expect.arrayContaining(['merge']));
+  expect(await verbs()).not.toEqual(expect.arrayContaining(['discard']));
+  store.entries.append('waiting', [toolResult({ toolCallId: 'c', toolName: 'read' }, 'x'), assistant('So.')]);
+  expect(await verbs()).toEqual(expect.arrayContaining(['merge', 'discard']));
 });

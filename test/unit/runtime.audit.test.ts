@@ -61,7 +61,7 @@ const asks = (...ids: readonly string[]) =>
 
 test('a record in which every child was merged is complete', async () => {
   const store = openStore();
-  playScript(store);
+  await playScript(store);
   child(store, 'kept', 'completed');
   store.lineage.merge('kept');
   child(store, 'failed', 'failed');

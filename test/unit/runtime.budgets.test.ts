@@ -4,7 +4,7 @@ import type { ScriptAnswer } from '@tapedeck/runtime/testing';
 import { openTapeStore, type SqliteTapeStore } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { tool } from 'ai';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { z } from 'zod';
 import { openDeck } from '../support/deck.ts';
 import { modeOf } from '../support/provider/modes.ts';
@@ -205,6 +205,28 @@ test('by default a session has at most 32 unfinished children, and its tree 64; 
   let at: Session = await lifted.session(last.name);
   for (let depth = 2; depth <= 4; depth += 1) at = await fork(at);
   expect(home.store.sessions.list({ under: 'main', unfinished: true, all: true })).toHaveLength(68);
+});
+
+test('a fork reads as much beside a hundred unfinished children as beside ten', async () => {
+  await using home = await scriptedDeck([], { limits: { maxChildren: 1_000, maxTree: 1_000 } });
+  const main = await home.deck.session('main');
+  const fork = async () => await main.fork({ deliver: 'merge', onUnmerged: 'keep' });
+  const parsed = async () => {
+    const parse = vi.spyOn(JSON, 'parse');
+    try {
+      await fork();
+      return parse.mock.calls.length;
+    } finally {
+      parse.mockRestore();
+    }
+  };
+  const until = async (count: number) => {
+    while ((await home.store.sessions.unfinished('main')).children < count) await fork();
+  };
+  await until(10);
+  const few = await parsed();
+  await until(100);
+  expect(await parsed()).toBe(few);
 });
 
 test('calls of one answer that delegate at once stay within the limit together', async () => {

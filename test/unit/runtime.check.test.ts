@@ -1,9 +1,11 @@
 import { join } from 'node:path';
 import { attest, check } from '@tapedeck/runtime';
+import { checkSome } from '@tapedeck/runtime/internal';
 import { assistant, openTapeStore, type SqliteTapeStore, type TapeStore, user } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
 import { openDeck } from '../support/deck.ts';
 import { laterStore } from '../support/later-store.ts';
+import { rawDb } from '../support/raw-db.ts';
 import { playScript } from '../support/script.ts';
 import { openStore } from '../support/store.ts';
 import { tempDir } from '../support/temp-dir.ts';
@@ -22,7 +24,7 @@ const linesOf = async (store: TapeStore) =>
 
 test('a check of a sound store has five sections without a finding', async () => {
   const store = openStore();
-  playScript(store);
+  await playScript(store);
   const { ok, damaged, sections } = await check(store);
   expect({ ok, damaged }).toEqual({ ok: true, damaged: false });
   expect(Object.entries(sections)).toEqual(
@@ -49,6 +51,35 @@ test('a finding has an id, a weight, and the step that ends it', async () => {
       },
     ],
   });
+});
+
+test('a check of some sessions finds of each what a check of all finds of it', async () => {
+  using dir = tempDir();
+  const path = join(dir.path, 'tape.db');
+  using store = openStore(path);
+  await playScript(store);
+  for (let n = 0; n < 120; n += 1) {
+    const { session } = store.lineage.fork('main', { name: `task${n}`, intention: { nextSteps: 'Fix it.' } });
+    store.entries.append(session, [assistant('Fixed.')]);
+    if (n % 3 === 0) store.lineage.merge(session);
+  }
+  {
+    using db = rawDb(path);
+    db.dropTriggers();
+    db.run(`UPDATE entry SET epoch = 9 WHERE tape_id % 7 = 0 AND seq > 4`);
+    db.run(`UPDATE lineage SET to_seq = to_seq - 1 WHERE type = 'merge' AND tape_id % 2 = 0`);
+  }
+  const { sections } = await check(store);
+  const all = Object.values(sections).flatMap(({ findings }) => findings);
+  const infos = store.sessions.list({ all: true });
+  for (const part of [infos, infos.filter((_, n) => n % 3 !== 1), infos.slice(5, 6)]) {
+    const some = await checkSome(store, part);
+    const names = new Set(part.map(({ session }) => session));
+    const found = Object.values(some.sections).flatMap(({ findings }) => findings);
+    const idsOf = (findings: typeof all) => new Set(findings.map(({ id }) => id));
+    expect(idsOf(found)).toEqual(idsOf(all.filter(({ session }) => names.has(session ?? ''))));
+    expect(some.sessions).toBe(part.length);
+  }
 });
 
 test('a check of one session is of its own entries and work; an unknown session is refused', async () => {

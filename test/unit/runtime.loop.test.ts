@@ -5,7 +5,9 @@ import { tool } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { fixedClock } from '../support/clock.ts';
+import { openDeck } from '../support/deck.ts';
 import { entryLines, eventLine, eventsOf, scriptedDeck } from '../support/scripted.ts';
+import { slowModel } from '../support/slow-model.ts';
 import { openStore } from '../support/store.ts';
 import { tempHome } from '../support/temp-home.ts';
 
@@ -357,6 +359,20 @@ test('a run whose session was taken over stops, and writes nothing more', async 
   const main = await home.deck.session('main');
   await expect(main.run('Go')).rejects.toMatchObject({ code: 'TAPE_FENCED' });
   expect(ownLines(store.entries.read('main'))).toEqual(['user: Go', 'assistant: [stall c1]']);
+});
+
+test('a run whose session was taken over saves no more of its answer', async () => {
+  const clock = fixedClock();
+  const store = openStore(':memory:', { now: clock.now });
+  await using deck = await openDeck({ store, model: slowModel(Array(60).fill('word '), 5) });
+  const run = (await deck.session('main')).run('Go');
+  const saved = () => store.live.read('main', { run: run.id }).flatMap(({ chunks }) => chunks).length;
+  await expect.poll(saved).toBeGreaterThan(2);
+  clock.advance(60_000);
+  store.leases.acquire('main', { id: 'another owner' });
+  const before = saved();
+  await expect(run).rejects.toMatchObject({ code: 'TAPE_FENCED' });
+  expect(saved()).toBe(before);
 });
 
 test('an aborted tool receives the signal, its call stays open until the session continues, and no later call runs', async () => {

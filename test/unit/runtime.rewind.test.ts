@@ -181,8 +181,8 @@ test('a session that runs, here or elsewhere, or is archived is not rewound', as
   expect((await main.info()).head).toBe(head);
   store.leases.release(lease);
   store.sessions.update('main', { lifecycle: 'archived' });
-  for (const act of [main.rewind(2), main.undo()])
-    await expect(act).rejects.toMatchObject({ code: 'TAPE_ARCHIVED', data: { session: 'main' } });
+  for (const act of [() => main.rewind(2), () => main.undo()])
+    await expect(act()).rejects.toMatchObject({ code: 'TAPE_ARCHIVED', data: { session: 'main' } });
   store.sessions.update('main', { lifecycle: 'active' });
   await expect(main.undo()).rejects.toMatchObject({ code: 'SESSION_CANNOT_UNDO' });
   await main.rewind(2);

@@ -261,7 +261,7 @@ test('an answer that comes while a sibling still works is taken at once, and the
   ]);
   const main = await s.deck.session('main');
   const run = main.run('Go', { tools: { ...delegationTools(), pay: s.pay, slow } });
-  await expect.poll(s.waits, { timeout: 20_000 }).toContain('p1 approval');
+  await expect.poll(s.waits).toContain('p1 approval');
   expect(await (await main.respond('p1', { approved: false })).run).toMatchObject({ finish: 'stop' });
   expect(main.attach()).toBeDefined();
   gate.resolve('there');

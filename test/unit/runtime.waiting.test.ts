@@ -296,7 +296,7 @@ test('a child with a pending call is still running, and is merged after the answ
   expect(await kid.status()).toMatchObject({ state: 'waiting', task: 'running' });
   const { run } = await kid.respond('c1', { approved: true });
   expect(await run).toMatchObject({ finish: 'stop', text: 'Done.' });
-  await expect.poll(() => s.store.sessions.find('kid')?.delivery, { timeout: 10_000 }).toBe('merged');
+  await expect.poll(() => s.store.sessions.find('kid')?.delivery).toBe('merged');
   expect(await s.deck.recover()).toMatchObject({ merged: [], resumed: [], failed: [] });
   expect(s.store.sessions.find('kid')).toMatchObject({ task: 'completed', delivery: 'merged' });
   expect(s.ran).toEqual(['c1']);

@@ -78,7 +78,7 @@ const attacks: Readonly<Record<string, string>> = {
 const played = tempDir();
 {
   using store = openStore(played.file('tape.db'));
-  playScript(store);
+  await playScript(store);
 }
 afterAll(() => played[Symbol.dispose]());
 

@@ -173,3 +173,26 @@ test('what was erased after a copy is named until it is erased there, too', asyn
   expect(await copyTapes(from, to)).toMatchObject({ changed: 0, behind: [], stillThere: [] });
   expect([...to.verify()]).toEqual([]);
 });
+
+test('a copy of named sessions has what they inherit from, and with trees what descends from them', async () => {
+  using from = empty();
+  from.sessions.open('main');
+  from.entries.append('main', [user('Plan the release.')]);
+  from.lineage.fork('main', { name: 'fix' });
+  from.entries.append('fix', [user('Fix it.')]);
+  from.lineage.fork('fix', { name: 'fix-deeper' });
+  from.sessions.open('other');
+  const names = ({ sessions }: SqliteTapeStore) => sessions.list({ all: true }).map(({ session }) => session);
+  using one = empty();
+  expect(await copyTapes(from, one, { sessions: ['fix'] })).toMatchObject({ sessions: 2, behind: [] });
+  expect(names(one).sort()).toEqual(['fix', 'main']);
+  expect(one.sessions.find('fix')?.headHash).toBe(from.sessions.find('fix')?.headHash);
+  expect([...one.verify()]).toEqual([]);
+  expect(await copyTapes(from, one, { sessions: ['main'], trees: true })).toMatchObject({
+    ...{ sessions: 3, changed: 1, behind: [] },
+  });
+  expect(names(one).sort()).toEqual(['fix', 'fix-deeper', 'main']);
+  await expect(copyTapes(from, one, { sessions: ['none'] })).rejects.toMatchObject({
+    code: 'TAPE_NO_SESSION',
+  });
+});

@@ -17,7 +17,7 @@ function exportsOf(file: string): string[] {
 const names = (text: string) => text.trim().split(/\s+/);
 /** The imports of programs. A name here is a promise: adding one is a decision, removing one breaks programs. */
 const forPrograms = names(`
-  anchor Appended assistant compaction Copied copyTapes Draft Elsewhere Entry EntryKind Forked ForkRequest handoff Inherit Json JsonObject
+  anchor Appended assistant compaction Copied CopyOptions copyTapes Draft Elsewhere Entry EntryKind Forked ForkRequest handoff HomeStore Inherit Json JsonObject
   Lease Lifecycle Merged MergeRequest Meta note openTapeStore parsePolicy Part Point processOwner prune
   Redact RedactOptions Ref remakeOf result Rewound Secret Seq SessionInfo sessionName SqliteTapeStore StoredMessage StoreOptions streamView
   TapeError TapeErrorCode TapeStore Target Task toolCall toolResult user view View ViewOptions ViewPolicy
@@ -26,7 +26,7 @@ const forPrograms = names(`
 /** The further imports of the author of another store. */
 const forStores = names(`
   AdoptOptions Adopted AdoptedSession AdoptProgress BackupOptions BackupProgress BundleOptions BundlePart BundleScope BundleSource BundleWritten Bundles
-  Alias AppendOptions Artifact assertDraft assertOptions Awaitable blobBytesMax blobHashes BlobRef
+  Alias AppendOptions Artifact assertDraft assertOptions Awaitable Beside blobBytesMax blobHashes BlobRef
   bodyHash ByteRange CallsQuery ChainLink childName ChildNaming Collected Condition Conflict ConflictReport Deliver Delivery derivedNameMax
   DoneWork DrainOptions encodeJson encodeLine Entries entryBytesMax entryHash EntryQuery FamilyLine fenced Fields
   fieldsOf firstLinePrev ForkPreview genesisHash GraphReceipt hashLine History Hit Imports Inbox InboxBody InboxDraft
@@ -37,7 +37,7 @@ const forStores = names(`
   ReleaseOptions restoreBlobs RewindOptions RunItem SearchQuery SearchResult Sequence SessionChange SessionInit
   SessionCounts SessionHead SessionLink SessionOwner SessionOrder SessionQuery SessionRange Sessions sha256 StageInit StoreCall StreamChunk HandledItem
   Identities Identity Linked LinkOptions LinkReceipt LinkRequest Resolved ResolveOptions
-  tapeName taskSlug TextRef Touch touchesOf UnrewindOptions ViewQuery Views
+  tapeName taskSlug TextRef Touch touchesOf Unfinished UnrewindOptions ViewQuery Views
   WorktreeRequest wrapStore WriteOptions
 `);
 
@@ -61,6 +61,7 @@ test('the package has three tiers, the contract, and modules loaded alone', () =
     '.',
     './store',
     './store/conformance',
+    './postgres',
     './remotes',
     './internal',
     './crash-point',

@@ -1,7 +1,7 @@
 import { SessionGraph, toDot } from '@tapedeck/graph';
 import { readUsage } from '@tapedeck/runtime';
-import { assistant, copyTapes, type SqliteTapeStore, user } from '@tapedeck/tape';
-import { treeParentOf } from '@tapedeck/tape/internal';
+import { assistant, copyTapes, type SessionInfo, type SqliteTapeStore, user } from '@tapedeck/tape';
+import { originOf, treeParentOf } from '@tapedeck/tape/internal';
 import { expect, test } from 'vitest';
 import { openStore } from '../support/store.ts';
 
@@ -112,4 +112,26 @@ test('links travel with bundles of a tree and with copies, also where the child 
   expect(childrenOf(copy, 'next')).toEqual([]);
   expect(childrenOf(copy, 'main')).toEqual(['idea']);
   expect([...copy.verify()]).toEqual([]);
+});
+
+test('a link can name the call that started a session and its place: it is listed there, and undone as any other', () => {
+  const store = family();
+  const idea = () => store.sessions.find('idea');
+  const left = (parent: string, leftFrom: number) =>
+    store.sessions.list({ parent, leftFrom }).map(({ session }) => session);
+  expect(left('main', 2)).toEqual(['idea']);
+  store.lineage.link('idea', 'next', { type: 'subagent', call: 't1', seq: 2 });
+  expect(originOf(idea() as SessionInfo)).toMatchObject({ parent: 'next', fromAnchor: '@2', at: 2 });
+  expect(idea()).toMatchObject({ parent: 'main', spawnCall: 't1', link: { call: 't1', seq: 2 } });
+  expect([left('main', 0), left('next', 2), left('next', 3)]).toEqual([[], ['idea'], []]);
+  expect(store.lineage.link('idea', 'next', { type: 'subagent', call: 't1', seq: 2 }).repeated).toBe(true);
+  store.lineage.link('idea', 'last');
+  expect([left('main', 0), left('last', 0), idea()?.spawnCall]).toEqual([['idea'], [], undefined]);
+  expect(store.lineage.unlink('idea')).toMatchObject({ parent: 'next', call: 't1', seq: 2 });
+  expect(left('next', 2)).toEqual(['idea']);
+  expect(() => store.lineage.link('idea', 'last', { seq: 99 })).toThrow(/'last' ends at/);
+  expect(() => store.lineage.link('idea', null, { seq: 1 })).toThrow('a root has none');
+  store.lineage.link('idea', 'next', { call: 'x'.repeat(5000), seq: 1 });
+  expect(idea()?.link).toEqual({ parent: 'next', parentId: expect.any(String), type: 'moved', seq: 1 });
+  expect([...store.verify()]).toEqual([]);
 });

@@ -309,6 +309,25 @@ test('the entries of a rare kind are found by an index of kinds', () => {
     ]);
 });
 
+test('the entries of a name are found by an index of names', () => {
+  using dir = tempDir();
+  const path = dir.file('tape.db');
+  const statements = statementsOf(() => {
+    using store = openStore(path);
+    store.sessions.open('main');
+    store.entries.append('main', [anchor('A')]);
+    const names = (query: object) => [...store.entries.read('main', { name: 'A', ...query })].length;
+    expect([names({}), names({ last: 5 }), names({ own: true, kind: 'event', limit: 1 })]).toEqual([1, 1, 0]);
+  });
+  using db = rawDb(path);
+  const reads = statements.filter((sql) => sql.includes('likelihood(name'));
+  expect(reads.length).toBe(3);
+  for (const sql of reads)
+    expect(planOf(db, sql)).toEqual([
+      expect.stringContaining('USING INDEX entry_name (tape_id=? AND name=? AND seq'),
+    ]);
+});
+
 test('a look at all sessions seeks what belongs to those of a page, and makes no index of its own', () => {
   using dir = tempDir();
   const path = dir.file('tape.db');
@@ -322,7 +341,7 @@ test('a look at all sessions seeks what belongs to those of a page, and makes no
   const pages = statements.filter((sql) => /BETWEEN \+@first|@after.*LIMIT/s.test(sql));
   expect(pages.length).toBeGreaterThan(14);
   // Of a recursion it scans the rows that were found.
-  const isLarge = (step: string) => /^SCAN (?!(?:a|b|above|below)\b|\()|AUTOMATIC/.test(step);
+  const isLarge = (step: string) => /^SCAN (?!(?:a|b|above|below|page)\b|\()|AUTOMATIC/.test(step);
   for (const sql of pages) expect(planOf(db, sql).filter(isLarge), sql).toEqual([]);
 });
 

@@ -1,13 +1,13 @@
-import type { Redact, SqliteTapeStore, StoreOptions } from '@tapedeck/tape';
+import type { HomeStore, Redact, StoreOptions } from '@tapedeck/tape';
 import { jsonText, safe } from './escape.ts';
 import { type GraphFileState, graphFields, graphLines } from './graph-file.ts';
 import {
   addressOf,
-  doesExist,
   findHome,
-  getHome,
   type Home,
+  hasDatabase,
   inHome,
+  openExisting,
   openForReading,
   openForWriting,
 } from './home.ts';
@@ -56,11 +56,11 @@ export interface Context {
   /** The name of a session, which leads to its files, if it has any, where the terminal has links. */
   link(id: string, name: string): string;
   /** Opens the home for reading, and closes it after `act`. */
-  reading<T>(act: (store: SqliteTapeStore) => Promise<T>): Promise<T>;
+  reading<T>(act: (store: HomeStore) => Promise<T>): Promise<T>;
   /** Opens the home for writing, and creates it if it does not exist. */
-  writing<T>(act: (store: SqliteTapeStore) => Promise<T>, o?: WritingOptions): Promise<T>;
+  writing<T>(act: (store: HomeStore) => Promise<T>, o?: WritingOptions): Promise<T>;
   /** Opens an existing home for writing, for acts on a session that must exist. */
-  changing<T>(act: (store: SqliteTapeStore) => Promise<T>, o?: WritingOptions): Promise<T>;
+  changing<T>(act: (store: HomeStore) => Promise<T>, o?: WritingOptions): Promise<T>;
   /**
    * Prints the result: `json` with `--json` or `--jsonl`, `quiet` (the id alone) with `--quiet`, else
    * `human`.
@@ -86,7 +86,7 @@ function withGraph(json: unknown, state: GraphFileState | undefined): unknown {
 export function makeContext(
   io: MaskedIo,
   {
-    options,
+    options: given,
     word,
     isVerb,
     redactIn,
@@ -96,7 +96,10 @@ export function makeContext(
   },
   main: (argv: readonly string[], io: Io) => Promise<number>,
 ): Context {
-  const home = { ...findHome(options.home, io), ...(options.base !== undefined && { base: options.base }) };
+  const home = { ...findHome(given.home, io), ...(given.base !== undefined && { base: given.base }) };
+  // What is printed of them must not open a server.
+  const options =
+    home.server === undefined ? given : { ...given, ...(given.home !== undefined && { home: home.name }) };
   const recent = openRecent(home, io);
   let named: string | undefined;
   const user: User = {
@@ -116,11 +119,8 @@ export function makeContext(
     },
   };
   /** The store that the verb opened last for writing. */
-  let written: SqliteTapeStore | undefined;
-  const during = async <T>(
-    store: SqliteTapeStore,
-    act: (store: SqliteTapeStore) => Promise<T>,
-  ): Promise<T> => {
+  let written: HomeStore | undefined;
+  const during = async <T>(store: HomeStore, act: (store: HomeStore) => Promise<T>): Promise<T> => {
     setUser(store, user);
     try {
       return await act(store);
@@ -128,10 +128,7 @@ export function makeContext(
       store.close();
     }
   };
-  const duringWrites = async <T>(
-    store: SqliteTapeStore,
-    act: (store: SqliteTapeStore) => Promise<T>,
-  ): Promise<T> => {
+  const duringWrites = async <T>(store: HomeStore, act: (store: HomeStore) => Promise<T>): Promise<T> => {
     written = store;
     try {
       return await during(store, act);
@@ -163,15 +160,15 @@ export function makeContext(
       const address = links && name !== '' ? addressOf(home, id) : undefined;
       return address === undefined ? name : linkTo(address, name);
     },
-    reading: async (act) => during(openForReading(home, io), act),
+    reading: async (act) => during(await openForReading(home, io), act),
     writing: async (act, o) => {
-      const isNew = home.isFallback && !doesExist(home.db);
-      const store = openForWriting(home, io, await toWrite(o));
+      const isNew = home.isFallback && !hasDatabase(home);
+      const store = await openForWriting(home, io, await toWrite(o));
       // The user named no home, and `tape init` later makes another one.
       if (isNew) status(`Created the tape home ${home.dir}`);
       return await duringWrites(store, act);
     },
-    changing: async (act, o) => duringWrites(openForWriting(getHome(home), io, await toWrite(o)), act),
+    changing: async (act, o) => duringWrites(await openExisting(home, io, await toWrite(o)), act),
     print,
     answer: async ({ json, quiet, human, isStyled }) => {
       if (options.json === true || options.jsonl === true) await print(json);

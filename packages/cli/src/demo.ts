@@ -48,11 +48,12 @@ export async function runDemo(main: Main, io: Io, options: DemoOptions): Promise
     await io.out(`\n$ tape ${argv.map((word) => (/[\s{]/.test(word) ? `'${word}'` : word)).join(' ')}\n`);
     return await main([...argv, '--home', home]);
   };
-  const store = openForWriting(homeAt(home, io.cwd), io);
+  const { name } = homeAt(home, io);
+  const store = await openForWriting(homeAt(home, io), io);
   const taken = store.sessions.find('main') !== undefined;
   store.close();
   if (taken) {
-    io.err(`Error: cannot run the demo in '${home}': session 'main' exists\n`);
+    io.err(`Error: cannot run the demo in '${name}': session 'main' exists\n`);
     return 4;
   }
   // The printed command shows a short file name, not the path inside the package.
@@ -83,7 +84,7 @@ export async function runDemo(main: Main, io: Io, options: DemoOptions): Promise
     .map((verb) => `  ${tape} ${verb}\n`)
     .join('');
   const how = event === 'npx' && isTemporary ? 'Install tape, then look around with' : 'Look around with';
-  await io.out(`\nThe tapes are in ${home}. ${how}:\n  export TAPE_HOME=${home}\n${next}`);
+  await io.out(`\nThe tapes are in ${name}. ${how}:\n  export TAPE_HOME=${name}\n${next}`);
   return 0;
 }
 
@@ -92,7 +93,7 @@ async function delegate(io: Io, { home, answers }: DemoOptions): Promise<number>
   await io.out(
     `\n> session.delegate([${tasks.map(({ task }) => `{ task: '${task}' }`).join(', ')}], { inherit: { since: 'task-start' } })\n`,
   );
-  const store = openForWriting(homeAt(home, io.cwd), io);
+  const store = await openForWriting(homeAt(home, io), io);
   try {
     store.entries.append('main', [user('Go ahead with both, at the same time.')]);
     await using deck = await openDeck({ store, tools, model: `script:${answers}` });

@@ -69,6 +69,20 @@ export function shellWord(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
+/**
+ * The words of a command behind its verb, and its options, as a shell reads them: none of the words is taken for an option.
+ */
+export function commandWords(words: readonly string[], options: readonly string[] = []): string {
+  const read = words.map(shellLine);
+  const isMistaken = words.some((word) => word.startsWith('-'));
+  return (isMistaken ? [...options, '--', ...read] : [...read, ...options]).join(' ');
+}
+
+/** The command of a verb, as a shell reads it. A session, or an entry of it, is a word, whatever its name. */
+export function commandLine(verb: string, words: readonly string[], options: readonly string[] = []): string {
+  return `tape ${verb} ${commandWords(words, options)}`.trimEnd();
+}
+
 /** As `shellWord`, on one line and without unsafe characters, as bash and zsh read it. */
 export function shellLine(text: string): string {
   if (!text.includes('\n') && !text.includes('\t') && safe(text) === text) return shellWord(text);

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { basename } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { tailOf } from '@tapedeck/graph/journal';
-import type { SqliteTapeStore } from '@tapedeck/tape';
+import type { HomeStore } from '@tapedeck/tape';
 import { firstLinePrev } from '@tapedeck/tape/store';
 import { safe } from './escape.ts';
 import { exit } from './exit.ts';
@@ -10,7 +10,7 @@ import type { Home } from './home.ts';
 import type { Io } from './io.ts';
 
 /** What a store has found and done to the graph file since it was opened. */
-export type GraphFileState = SqliteTapeStore['graphFile'];
+export type GraphFileState = HomeStore['graphFile'];
 
 /** The fields of a JSON document about the graph file; none when it follows the database. */
 export function graphFields({ lagging, blocked, aside }: GraphFileState): Readonly<Record<string, true>> {
@@ -47,7 +47,7 @@ const looks = { most: 5, afterMs: 20 };
  * Compares the end of the graph file with the database: each line has the hash of the line before, so that a file
  * with the right last line has the right ones before it, unless they were changed.
  */
-export async function compareTail(store: SqliteTapeStore, home: Home): Promise<FileStanding> {
+export async function compareTail(store: HomeStore, home: Home): Promise<FileStanding> {
   for (let look = 1; ; look += 1) {
     const found = tailStanding(store, home);
     if (found.is !== 'behind' || look === looks.most) return found;
@@ -55,7 +55,8 @@ export async function compareTail(store: SqliteTapeStore, home: Home): Promise<F
   }
 }
 
-function tailStanding(store: SqliteTapeStore, { graph }: Home): FileStanding {
+function tailStanding(store: HomeStore, { graph }: Home): FileStanding {
+  if (graph === undefined) return { is: 'same' };
   let tail: ReturnType<typeof tailOf>;
   try {
     // Before the database is read: what is in the file by then is in the database.

@@ -1,45 +1,37 @@
+import { hash } from 'node:crypto';
 import { existsSync, statSync } from 'node:fs';
 import { homedir, hostname } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { openJournal } from '@tapedeck/graph/journal';
-import {
-  type Elsewhere,
-  openTapeStore,
-  type SqliteTapeStore,
-  type StoreOptions,
-  TapeError,
-} from '@tapedeck/tape';
-import { makeDirectories, secretsIn } from '@tapedeck/tape/internal';
+import { type HomeStore, TapeError } from '@tapedeck/tape';
+import { makeDirectories } from '@tapedeck/tape/internal';
 import { isUlid } from '@tapedeck/tape/store';
 import { NotFoundError, UsageError } from './errors/kinds.ts';
 import { shellWord } from './escape.ts';
-import type { Io } from './io.ts';
 import {
-  assertOwn,
-  claim,
-  foreignHome,
-  isForeign,
-  isSame,
-  recordOf,
-  remember,
-  rememberLog,
-  trustIn,
-  trustsAll,
-} from './origin.ts';
-import { openProgressLine, type ProgressLine } from './progress-line.ts';
+  doesExist,
+  type FileHome,
+  hasTapesInFile,
+  openFileForReading,
+  openFileForWriting,
+  type WritingIo,
+  type WritingOptions,
+} from './file-home.ts';
+import type { Io } from './io.ts';
+import { isSame } from './origin.ts';
+import { type Address, isAddress, openOnServer, parseAddress, sayDurability } from './server-home.ts';
 
-/** A tape home: a directory with `tape.db` and `session_graph.jsonl`. */
-export interface Home {
-  readonly dir: string;
-  readonly db: string;
-  readonly graph: string;
-  /** Whether it is `~/.tape`, because no other home was named or found. */
-  readonly isFallback: boolean;
-  /** Whether it was found in or above the working directory, so that no one named it. */
-  readonly isFound: boolean;
-  /** The realm of its sessions. Default: the one that the home records, else `tape`. */
-  readonly base?: string;
+/**
+ * A tape home: a directory with `tape.db` and `session_graph.jsonl`, or a schema on a server, with a directory of this user
+ * for what is not on tapes: the configuration, the files of runs, and what imports have read.
+ */
+export type Home = FileHome | ServerHome;
+
+/** A home whose tapes are on a server. */
+interface ServerHome extends Omit<FileHome, 'db' | 'graph' | 'server'> {
+  readonly server: Address;
+  readonly db?: undefined;
+  readonly graph?: undefined;
 }
 
 /**
@@ -61,17 +53,32 @@ export function findHome(given: string | undefined, { env, cwd }: Pick<Io, 'env'
   // An unset variable in `--home "$X"` must not turn the working directory into a home.
   if (given === '') throw new UsageError('cannot use --home: it is empty');
   const named = given ?? nonEmpty(env.TAPE_HOME);
-  if (named !== undefined) return homeAt(named, cwd);
-  const own = join(nonEmpty(env.HOME) ?? homedir(), '.tape');
+  if (named !== undefined) return homeAt(named, { cwd, env });
+  const own = ownHome(env);
   const found = nearest(cwd);
-  if (found === undefined) return { ...homeAt(own, cwd), isFallback: true };
-  return { ...homeAt(found, cwd), isFound: !isSame(found, own) };
+  if (found === undefined) return { ...directoryHome(own, cwd), isFallback: true };
+  return { ...directoryHome(found, cwd), isFound: !isSame(found, own) };
 }
 
-export function homeAt(dir: string, cwd: string): Home {
+/** The home that a word names: a directory, or the address of a schema on a server. */
+export function homeAt(named: string, { cwd, env }: Pick<Io, 'env' | 'cwd'>): Home {
+  if (!isAddress(named)) return directoryHome(named, cwd);
+  const server = parseAddress(named);
+  const { shown: name } = server;
+  const place = hash('sha256', name).slice(0, 16);
+  return { dir: join(ownHome(env), 'servers', place), name, server, isFallback: false, isFound: false };
+}
+
+function ownHome(env: Io['env']): string {
+  return join(nonEmpty(env.HOME) ?? homedir(), '.tape');
+}
+
+/** The home of a directory. */
+export function directoryHome(dir: string, cwd: string): FileHome {
   const at = resolve(cwd, dir);
   return {
     dir: at,
+    name: at,
     db: join(at, 'tape.db'),
     graph: join(at, 'session_graph.jsonl'),
     isFallback: false,
@@ -91,120 +98,50 @@ function nonEmpty(text: string | undefined): string | undefined {
   return text === undefined || text === '' ? undefined : text;
 }
 
-/** Options of a home that is opened for writing. */
-type WritingOptions = Pick<StoreOptions, 'durability' | 'keepInboxes' | 'redact'> & {
-  /** Whether the `config.yaml` of a new home is this user's. */
-  readonly hasOwnConfig?: boolean;
-  /** Shows no progress. */
-  readonly quiet?: boolean | undefined;
-};
-
-type WritingIo = Pick<Io, 'env' | 'err' | 'statusIsTerminal'>;
-
 /**
- * Opens a home for writing, and creates it if it does not exist. Records a home that is used for the first time, with
- * what it contains now: of that, nothing counts that can make something run.
- * @throws ConfigError CLI_FOREIGN_HOME
+ * Opens a home for writing, and creates it if it does not exist.
+ * @throws what `openFileForWriting` and `openOnServer` throw
  */
-export function openForWriting(home: Home, io: WritingIo, options: WritingOptions = {}): SqliteTapeStore {
-  if (options.durability === 'fast') io.err('Durability fast: a power cut may lose the latest entries\n');
-  const open = (trust: boolean | Elsewhere) => opened(home, io, { ...options, trust });
-  for (;;) {
-    assertOwn(home, io);
-    if (trustsAll(io)) return open(true);
-    if (doesExist(home.db)) return openThere(home, io, open);
-    const store = create(home, io, { ...options, open });
-    if (store !== undefined) return store;
-  }
-}
-
-type Open = (trust: boolean | Elsewhere) => SqliteTapeStore;
-
-function opened(
+export async function openForWriting(
   home: Home,
   io: WritingIo,
-  {
-    durability,
-    keepInboxes = false,
-    redact,
-    quiet,
-    trust,
-  }: WritingOptions & { readonly trust: boolean | Elsewhere },
-): SqliteTapeStore {
-  const { env, err } = io;
-  const line = openProgressLine(io, { quiet });
-  return ending(line, () =>
-    openTapeStore(home.db, {
-      trust,
-      durability,
-      keepInboxes,
-      journal: openJournal(home.graph),
-      allowUnsafePlace: env.TAPE_ALLOW_UNSAFE_FS === '1',
-      onWarning: (text) => err(`${text}\n`),
-      onUpgrade: line.part('Upgrading sessions'),
-      secrets: secretsIn(env),
-      ...(redact !== undefined && { redact }),
-      ...(home.base !== undefined && { base: home.base }),
-    }),
-  );
-}
-
-function openThere(home: Home, io: WritingIo, open: Open): SqliteTapeStore {
-  const record = recordOf(home, io);
-  const store = open(record?.elsewhere ?? false);
-  rememberLog(home, io);
-  if (store.homeId === record?.home) return store;
-  const known = record === undefined ? store : replaced(store, home, open);
-  remember(home, known, { consent: 'named', hasOwnConfig: false, env: io.env });
-  return known;
-}
-
-/** Creates a home; undefined when another process has done so meanwhile, and has begun to use it. */
-function create(
-  home: Home,
-  io: WritingIo,
-  { hasOwnConfig = true, open }: WritingOptions & { readonly open: Open },
-): SqliteTapeStore | undefined {
-  using _claim = claim(home, io);
-  const store = open(false);
-  if (store.elsewhere.entries === 0) {
-    remember(home, store, { consent: 'created', hasOwnConfig, env: io.env });
-    return store;
-  }
-  store.close();
-  return undefined;
-}
-
-function ending<T>({ end }: ProgressLine, act: () => T): T {
-  try {
-    return act();
-  } finally {
-    end();
-  }
+  options: WritingOptions = {},
+): Promise<HomeStore> {
+  if (home.server === undefined) return openFileForWriting(home, io, options);
+  return await openServerForWriting(home, io, { access: 'create', ...options });
 }
 
 /**
- * Opens a home again whose file has another content than the recorded one.
- * @throws ConfigError CLI_FOREIGN_HOME
+ * Opens a home for writing that must exist.
+ * @throws NotFoundError when it does not; what `openForWriting` throws
  */
-function replaced(store: SqliteTapeStore, home: Home, open: Open): SqliteTapeStore {
-  store.close();
-  if (home.isFound) throw foreignHome(home);
-  return open(false);
+export async function openExisting(
+  home: Home,
+  io: WritingIo,
+  options: WritingOptions = {},
+): Promise<HomeStore> {
+  if (home.server === undefined) return await openForWriting(getHome(home), io, options);
+  return await openServerForWriting(home, io, { access: 'write', ...options });
+}
+
+async function openServerForWriting(
+  home: ServerHome,
+  io: WritingIo,
+  options: WritingOptions & { readonly access: 'create' | 'write' },
+): Promise<HomeStore> {
+  sayDurability(io, options);
+  makeHome(home);
+  return await openOnServer(home, io, options);
 }
 
 /**
  * Opens a home for reading. Writes nothing, not even the repairs that a crash left to do.
- * @throws NotFoundError when the home does not exist
+ * @throws NotFoundError when the home does not exist; what `openOnServer` throws
  */
-export function openForReading(home: Home, io: Pick<Io, 'env'>): SqliteTapeStore {
-  return openTapeStore(getHome(home).db, {
-    readonly: true,
-    trust: trustIn(home, io),
-    // A foreign home stays as it is, without the files that SQLite makes beside a database.
-    ...(isForeign(home, io) && { inPlace: false }),
-    ...(home.base !== undefined && { base: home.base }),
-  });
+export async function openForReading(home: Home, io: Pick<Io, 'env'>): Promise<HomeStore> {
+  if (home.server !== undefined) return await openOnServer(home, io, { access: 'read' });
+  getHome(home);
+  return openFileForReading(home, io);
 }
 
 /**
@@ -222,21 +159,6 @@ export function makeHome({ dir }: Pick<Home, 'dir'>): void {
   }
 }
 
-/**
- * Whether a file exists. A directory that cannot be entered is an error, not an absence.
- * @throws TAPE_CANNOT_OPEN
- */
-export function doesExist(file: string): boolean {
-  try {
-    return statSync(file, { throwIfNoEntry: false }) !== undefined;
-  } catch (cause) {
-    const { code, message } = cause as NodeJS.ErrnoException;
-    if (code === 'ENOTDIR' || code === 'ELOOP') return false;
-    const why = code === 'EACCES' ? 'permission denied' : message;
-    throw new TapeError('TAPE_CANNOT_OPEN', `cannot read '${file}': ${why}`, { data: { file }, cause });
-  }
-}
-
 /** The bytes of a home from which an act on all of it saves memory: less makes too little garbage to matter. */
 const largeBytes = 2_000_000;
 
@@ -245,27 +167,34 @@ const largeBytes = 2_000_000;
  * flags V8 compiles again what the build has compiled.
  */
 export function isLarge({ db }: Pick<Home, 'db'>): boolean {
+  if (db === undefined) return true;
   const size = (file: string) => statSync(file, { throwIfNoEntry: false })?.size ?? 0;
   return size(db) + size(`${db}-wal`) > largeBytes;
 }
 
 /**
- * Whether a home has a database. A directory with the graph file of one that is gone is not empty.
- * @throws TAPE_CORRUPT, TAPE_CANNOT_OPEN
+ * The word by which a file names a home that another program reads it from.
+ * @throws UsageError for an address with a password
  */
-export function hasTapes({ db, dir, graph }: Home): boolean {
-  if (doesExist(db)) return true;
-  const stat = statSync(dir, { throwIfNoEntry: false });
-  if (stat !== undefined && !stat.isDirectory())
-    throw new TapeError('TAPE_CANNOT_OPEN', `cannot open '${dir}': it is not a directory`, {
-      data: { file: dir },
+export function keptName({ dir, server }: Home, act: string): string {
+  if (server?.hasPassword === true)
+    throw new UsageError(`cannot ${act}: the password of the home would stand in a file`, {
+      hint: 'put the password into ~/.pgpass, and name the home without it',
     });
-  const records = statSync(graph, { throwIfNoEntry: false });
-  if (records?.isFile() === true && records.size > 0)
-    throw new TapeError('TAPE_CORRUPT', `cannot read '${db}': it is missing, and its graph file is there`, {
-      data: { file: db },
-    });
-  return false;
+  return server?.given ?? dir;
+}
+
+/** Whether a home has a database. Of one on a server that is known when it is opened. */
+export function hasDatabase({ db }: Pick<Home, 'db'>): boolean {
+  return db === undefined || doesExist(db);
+}
+
+/**
+ * The same, unless the directory has what is left of a home without its database.
+ * @throws what `hasTapesInFile` throws
+ */
+export function hasTapes(home: Home): boolean {
+  return home.server !== undefined || hasTapesInFile(home);
 }
 
 /**
@@ -273,7 +202,7 @@ export function hasTapes({ db, dir, graph }: Home): boolean {
  * @throws NotFoundError
  */
 export function assertThere(home: Home): void {
-  if (!home.isFallback && !home.isFound && !doesExist(home.dir))
+  if (home.server === undefined && !home.isFallback && !home.isFound && !doesExist(home.dir))
     throw new NotFoundError(`cannot read the tapes of '${home.dir}': there is no such directory`, {
       home: home.dir,
       missing: true,

@@ -18,7 +18,7 @@ export { commonOptions } from './options/common.ts';
 export type { Option } from './options/declare.ts';
 export type { LineageRow, Page, PageData, PageEvent, SessionRow, TimelineItem, Tone } from './page/data.ts';
 export type { Embedded } from './page/embedded.ts';
-export { type LivePage, type PageSource, pageOf, wholeJson } from './page/page.ts';
+export { type LivePage, type LiveSource, pageOf, wholeJson } from './page/page.ts';
 export { similarSessions } from './similar.ts';
 export { allVerbs, verbNamed } from './verbs/index.ts';
 export { groups, nameOf, type Verb } from './verbs/verb.ts';

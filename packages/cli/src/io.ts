@@ -43,6 +43,11 @@ export interface Io {
   readonly interrupted: boolean;
   /** Calls `act` with each Ctrl-C until it is disposed of; the process does not end. */
   onInterrupt(act: () => void): Disposable;
+  /**
+   * Calls `act` with the first Ctrl-C or SIGTERM, in place of the end of the process; a second one ends it. Nothing is called
+   * after it was disposed of.
+   */
+  onStop(act: () => void): Disposable;
   /** The terminal at which the user types and reads; undefined unless stdin and stdout are terminals. */
   terminal(): Terminal | undefined;
 }
@@ -195,6 +200,18 @@ export function nodeIo(): Io & {
     onInterrupt: (act) => {
       process.on('SIGINT', act);
       return { [Symbol.dispose]: () => void process.off('SIGINT', act) };
+    },
+    onStop: (act) => {
+      const names = ['SIGINT', 'SIGTERM'] as const;
+      const off = () => {
+        for (const name of names) process.off(name, stop);
+      };
+      const stop = () => {
+        off();
+        act();
+      };
+      for (const name of names) process.on(name, stop);
+      return { [Symbol.dispose]: off };
     },
     terminal: () =>
       isTerminal && process.stdin.isTTY === true

@@ -7,7 +7,7 @@ import {
   SessionGraph,
   type SessionNode,
 } from '@tapedeck/graph';
-import type { SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
+import type { HomeStore, SessionInfo } from '@tapedeck/tape';
 import {
   encodeLine,
   type LineageLine,
@@ -15,6 +15,7 @@ import {
   nearNames,
   type ProgressOptions,
 } from '@tapedeck/tape/store';
+import type { FileHome } from './file-home.ts';
 import { compareTail, differing, type FileStanding } from './graph-file.ts';
 import type { Home } from './home.ts';
 import { findSession } from './reference.ts';
@@ -22,7 +23,7 @@ import { goneAmong, goneIn } from './without-deleted.ts';
 
 async function standingOf(
   { standing, line, fault }: FileComparison,
-  store: SqliteTapeStore,
+  store: HomeStore,
   home: Home,
 ): Promise<FileStanding> {
   if (standing === 'unreadable') return { is: 'behind', text: fault ?? '' };
@@ -32,10 +33,11 @@ async function standingOf(
 
 /** Compares each line of the graph file with the database. */
 export async function compareWhole(
-  store: SqliteTapeStore,
+  store: HomeStore,
   home: Home,
   { onProgress }: ProgressOptions = {},
 ): Promise<FileStanding> {
+  if (home.graph === undefined) return { is: 'same' };
   using comparison = new FileComparison(home.graph);
   const lines = comparing(comparison, { read: (from) => store.lineage.read({ from }), encode: encodeLine });
   const total = store.lineageHash()?.g ?? 0;
@@ -58,7 +60,7 @@ function graphOf(lines: readonly LineageLine[], named?: string): SessionGraph {
 }
 
 /** Reads the trees of sessions one by one, by their roots in the order of creation, so that few are in memory. */
-export function* readTrees(store: SqliteTapeStore): Generator<SessionGraph> {
+export function* readTrees(store: HomeStore): Generator<SessionGraph> {
   for (const deleted of [false, true])
     for (let after: string | null | undefined = null; after !== undefined; ) {
       const page: readonly SessionInfo[] = store.sessions.list({
@@ -75,29 +77,29 @@ export function* readTrees(store: SqliteTapeStore): Generator<SessionGraph> {
 }
 
 /** Reads the trees of sessions one by one, the one in which something was said last first. */
-export function* readNewestTrees(store: SqliteTapeStore): Generator<SessionGraph> {
+export function* readNewestTrees(store: HomeStore): Generator<SessionGraph> {
   for (const id of store.newestRoots()) yield readTree(store, id);
 }
 
 /** Reads all sessions in parts, so that few are in memory. */
-export function* readSessions(store: SqliteTapeStore): Generator<readonly SessionNode[]> {
+export function* readSessions(store: HomeStore): Generator<readonly SessionNode[]> {
   const gone = goneIn(store);
   for (const lines of store.linesBySession())
     yield SessionGraph.fromRecords(lines.filter(({ session }) => !gone.has(session))).list();
 }
 
 /** Reads a session that the user has named with its ancestors and descendants, from their lines of the database alone. */
-export function readFamily(store: SqliteTapeStore, id: string): SessionGraph {
+export function readFamily(store: HomeStore, id: string): SessionGraph {
   return graphOf(store.familyOf(id), id);
 }
 
 /** Reads a session without a parent with its descendants. */
-export function readTree(store: SqliteTapeStore, id: string): SessionGraph {
+export function readTree(store: HomeStore, id: string): SessionGraph {
   return graphOf(store.familyOf(id));
 }
 
 /** Reads the newest sessions with their ancestors, from their lines of the database alone. */
-export function readNewest(store: SqliteTapeStore, query: NewestQuery): SessionGraph {
+export function readNewest(store: HomeStore, query: NewestQuery): SessionGraph {
   return graphOf(store.newestFamilies(query));
 }
 
@@ -107,7 +109,7 @@ export function readNewest(store: SqliteTapeStore, query: NewestQuery): SessionG
  */
 export function readSelected(
   whole: SessionGraph,
-  { graph: path }: Home,
+  { graph: path }: FileHome,
   {
     name,
     since,
@@ -149,7 +151,7 @@ function* recordsOf(path: string, ids: ReadonlySet<string>): Iterable<LineageLin
  * The ULID of a session. A name that this realm does not have is looked for among all sessions.
  * @throws GRAPH_NO_SESSION with near names
  */
-export function idOf(name: string, store: SqliteTapeStore): string {
+export function idOf(name: string, store: HomeStore): string {
   return findSession(store, name)?.id ?? idIn(SessionGraph.fromRecords(store.lineage.read()), name);
 }
 

@@ -24,12 +24,15 @@ import { exit } from './exit.ts';
 import { findHome, hasTapes } from './home.ts';
 import { type Io, nodeIo, PipeClosed } from './io.ts';
 import { consoleOn, type MaskedIo, maskedIo } from './masked-io.ts';
+import { secretsInWords } from './server-home.ts';
 import { verbName } from './verbs/index.ts';
 import { nameOf } from './verbs/verb.ts';
 
 /** Runs the `tape` command and returns its exit code. */
 export async function main(line: readonly string[], given: Io): Promise<number> {
   const io = 'hide' in given ? (given as MaskedIo) : maskedIo(given);
+  const secrets = secretsInWords([...line, io.env.TAPE_HOME ?? '']);
+  if (secrets.length > 0) io.hide(secrets);
   let argv = withLiteralWords(line);
   try {
     try {

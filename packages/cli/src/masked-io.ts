@@ -53,6 +53,7 @@ export function maskedIo(io: Io): MaskedIo {
       return io.interrupted;
     },
     onInterrupt: (act) => io.onInterrupt(act),
+    onStop: (act) => io.onStop(act),
     terminal: () => io.terminal(),
     masked: (text) => (mask === undefined ? text : mask.text(text)),
     hide: (more) => {

@@ -1,5 +1,5 @@
 import { existsSync, readdirSync, realpathSync } from 'node:fs';
-import type { Elsewhere, SqliteTapeStore } from '@tapedeck/tape';
+import type { Elsewhere, HomeStore } from '@tapedeck/tape';
 import { crashPoint } from '@tapedeck/tape/crash-point';
 import {
   claimHome,
@@ -22,7 +22,8 @@ import type { Io } from './io.ts';
 /** The directory of a home, and whether the command found it above the working directory. */
 interface Place {
   readonly dir: string;
-  readonly db: string;
+  /** Absent where the tapes are on a server: who may write them is said there. */
+  readonly db?: string | undefined;
   readonly isFound: boolean;
 }
 
@@ -38,7 +39,7 @@ export function trustsAll({ env }: Env): boolean {
  * or was restored. Verbs that only read may use it.
  */
 export function isForeign(home: Place, io: Env): boolean {
-  if (!home.isFound || trustsAll(io)) return false;
+  if (home.db === undefined || !home.isFound || trustsAll(io)) return false;
   return existsSync(home.db) ? !isOwn(recordOf(home, io)) : isFilled(home.dir);
 }
 
@@ -74,13 +75,13 @@ function awaitCreator(home: Place, io: Env): Owner | undefined {
 }
 
 function isUnrecorded(home: Place, io: Env): boolean {
-  if (trustsAll(io)) return false;
+  if (home.db === undefined || trustsAll(io)) return false;
   return existsSync(home.db) ? recordOf(home, io) === undefined : isForeign(home, io);
 }
 
 /** The error of a home that this user has not trusted. `creator`: who began to create it, and has not recorded that. */
 export function foreignHome(home: Pick<Place, 'dir' | 'db'>, creator?: Owner): ConfigError {
-  const hasTapes = existsSync(home.db);
+  const hasTapes = home.db !== undefined && existsSync(home.db);
   const state = creator && stateOf(creator);
   const what =
     creator !== undefined
@@ -104,7 +105,7 @@ export function foreignHome(home: Pick<Place, 'dir' | 'db'>, creator?: Owner): C
  * as by `git pull`: there only a file counts that the user trusted with its content.
  */
 export function isConfigForeign(home: Place, io: Env): boolean {
-  if (trustsAll(io) || !existsSync(home.db)) return false;
+  if (home.db === undefined || trustsAll(io) || !existsSync(home.db)) return false;
   const record = recordOf(home, io);
   if (record === undefined) return true;
   const config = configIn(home.dir);
@@ -134,7 +135,7 @@ export function rememberConfig(
 
 /** Whether a home has tapes that were recorded before it came here. */
 export function isFromElsewhere(home: Place, io: Env): boolean {
-  if (trustsAll(io) || !existsSync(home.db)) return false;
+  if (home.db === undefined || trustsAll(io) || !existsSync(home.db)) return false;
   return (recordOf(home, io)?.elsewhere.entries ?? 1) > 0;
 }
 
@@ -151,7 +152,7 @@ export function claim({ dir }: Pick<Place, 'dir'>, io: Env): Disposable | undefi
 /** Records that a home is this user's. A state directory that cannot be written leaves the home unrecorded. */
 export function remember(
   { dir }: Pick<Place, 'dir'>,
-  { homeId, elsewhere }: Pick<SqliteTapeStore, 'homeId' | 'elsewhere'>,
+  { homeId, elsewhere }: Pick<HomeStore, 'homeId' | 'elsewhere'>,
   { consent, hasOwnConfig, env }: { readonly consent: HomeConsent; readonly hasOwnConfig: boolean } & Env,
 ): void {
   try {

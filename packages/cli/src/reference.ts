@@ -1,4 +1,4 @@
-import { type SessionInfo, type SqliteTapeStore, TapeError } from '@tapedeck/tape';
+import { type HomeStore, type SessionInfo, TapeError } from '@tapedeck/tape';
 import { isDeleted } from '@tapedeck/tape/internal';
 import { NotFoundError, UsageError } from './errors/kinds.ts';
 import { userOf } from './user.ts';
@@ -8,12 +8,12 @@ import { userOf } from './user.ts';
  * that the user named before (`@{-1}`).
  * @throws UsageError for the beginning of several
  */
-export function findSession(store: SqliteTapeStore, text: string): SessionInfo | undefined {
+export function findSession(store: HomeStore, text: string): SessionInfo | undefined {
   return named(store, text) ?? referred(store, text);
 }
 
 /** Finds the session of a name, an alias or an id. A deleted one has no name: its id is in the place of it. */
-function named(store: SqliteTapeStore, text: string): SessionInfo | undefined {
+function named(store: HomeStore, text: string): SessionInfo | undefined {
   const info = store.sessions.find(text);
   return info === undefined ? undefined : withRef(info);
 }
@@ -28,7 +28,7 @@ export function withRef(info: SessionInfo): SessionInfo {
  * `creates`, as `findSession` does.
  */
 export function findMeant(
-  store: SqliteTapeStore,
+  store: HomeStore,
   text: string,
   { creates }: { readonly creates: boolean },
 ): SessionInfo | undefined {
@@ -36,7 +36,7 @@ export function findMeant(
 }
 
 /** Finds the session that a text refers to without being its name, alias or id. */
-export function referred(store: SqliteTapeStore, text: string): SessionInfo | undefined {
+export function referred(store: HomeStore, text: string): SessionInfo | undefined {
   return relative(store, text) ?? beginning(store, text) ?? ofId(store, text) ?? cutName(store, text);
 }
 
@@ -44,7 +44,7 @@ export function referred(store: SqliteTapeStore, text: string): SessionInfo | un
  * Finds the session with the only ULID that begins with a text, in either case.
  * @throws UsageError for the beginning of several
  */
-export function ofId(store: SqliteTapeStore, text: string): SessionInfo | undefined {
+export function ofId(store: HomeStore, text: string): SessionInfo | undefined {
   if (!/^[0-7][0-9a-hjkmnp-tv-z]{0,25}$/i.test(text)) return undefined;
   const found = store.sessions.list({ idPrefix: text, all: true, allRealms: true, limit: candidatesMax + 1 });
   return onlyOf(
@@ -64,7 +64,7 @@ function distinctId({ id }: SessionInfo, others: readonly SessionInfo[]): string
 }
 
 /** Finds the session of `@{-1}` or `NAME^`; undefined for another text. */
-export function relative(store: SqliteTapeStore, text: string): SessionInfo | undefined {
+export function relative(store: HomeStore, text: string): SessionInfo | undefined {
   const [, back] = /^@\{-([1-9]\d{0,2})\}$/.exec(text) ?? [];
   if (back !== undefined) return usedBefore(store, Number(back));
   if (!text.endsWith('^') || text.length === 1) return undefined;
@@ -78,7 +78,7 @@ export function relative(store: SqliteTapeStore, text: string): SessionInfo | un
   });
 }
 
-function usedBefore(store: SqliteTapeStore, back: number): SessionInfo {
+function usedBefore(store: HomeStore, back: number): SessionInfo {
   const found = userOf(store)
     ?.recent.flatMap((id) => named(store, id) ?? [])
     .at(back - 1);
@@ -92,7 +92,7 @@ function usedBefore(store: SqliteTapeStore, back: number): SessionInfo {
 const candidatesMax = 8;
 
 /** Finds the session with the only name or alias that begins with a text. */
-function beginning(store: SqliteTapeStore, text: string): SessionInfo | undefined {
+function beginning(store: HomeStore, text: string): SessionInfo | undefined {
   if (text === '') return undefined;
   const found = store.sessions.list({ prefix: text, all: true, limit: candidatesMax + 1 });
   // A deletion that is repeated must not go on with the forks that are named after the session.
@@ -100,7 +100,7 @@ function beginning(store: SqliteTapeStore, text: string): SessionInfo | undefine
 }
 
 /** Whether a text is the whole name of a session that was deleted or purged, and of no other now. */
-function wasName(store: SqliteTapeStore, text: string): boolean {
+function wasName(store: HomeStore, text: string): boolean {
   try {
     store.entries.resolve(text, 'head');
     return false;
@@ -114,7 +114,7 @@ function wasName(store: SqliteTapeStore, text: string): boolean {
  * Returns a function that counts the characters at the beginning of a name that are no beginning of another name or
  * alias: all of them, where others begin with the whole name; 1 for what is no session.
  */
-export function distinctIn(store: SqliteTapeStore): (name: string) => number {
+export function distinctIn(store: HomeStore): (name: string) => number {
   const known = new Map<string, number>();
   const isOnly = (prefix: string) => store.sessions.list({ prefix, all: true, limit: 2 }).length === 1;
   const count = (name: string) => {
@@ -135,7 +135,7 @@ export function distinctIn(store: SqliteTapeStore): (name: string) => number {
 }
 
 /** Finds the session whose name a table has cut: `main-check-…d6c46`, with one or three dots for what is left out. */
-function cutName(store: SqliteTapeStore, text: string): SessionInfo | undefined {
+function cutName(store: HomeStore, text: string): SessionInfo | undefined {
   const [, start, end = ''] = /^(.+?)(?:…|\.\.\.)(.*)$/s.exec(text) ?? [];
   if (start === undefined) return undefined;
   const begun = store.sessions.list({ prefix: start, all: true });

@@ -1,4 +1,4 @@
-import type { SqliteTapeStore } from '@tapedeck/tape';
+import type { HomeStore } from '@tapedeck/tape';
 
 const letters = 'abcdefghijklmnopqrstuvwxyz';
 
@@ -39,7 +39,7 @@ const begunMax = 20;
  * The sessions with a name that begins with a name, unless it only counts on: `step-1` is not the beginning of `step-10`,
  * nor `agent` that of `agent-2`. A name that begins with one of the others says no more: `main-check` beside `main`.
  */
-function begunBy(store: SqliteTapeStore, name: string): readonly string[] {
+function begunBy(store: HomeStore, name: string): readonly string[] {
   if (name === '') return [];
   const begun = store.sessions.list({ prefix: name, all: true, limit: begunMax }).filter((info) => {
     const whole = [info.session, ...info.aliases].find((one) => one.startsWith(name)) ?? '';
@@ -55,7 +55,7 @@ const namedMax = 3;
 /**
  * The active sessions that a missing name is the beginning or a slip of, at most three; none for the name of a session.
  */
-export function similarSessions(store: SqliteTapeStore, name: string): readonly string[] {
+export function similarSessions(store: HomeStore, name: string): readonly string[] {
   if (store.sessions.find(name) !== undefined) return [];
   const found = new Set<string>(begunBy(store, name).slice(0, namedMax));
   for (const other of slips(name)) {

@@ -1,16 +1,17 @@
 /**
  * The process of the command: its input, output and ends. `bin/tape.js` starts it, from one bundle of all packages.
  */
-import { loadsConfiguration } from './command-line/configured.ts';
+import { needsPackages } from './command-line/configured.ts';
 import { reportEarlyExit } from './early-exit.ts';
 import { type Io, nodeIo } from './io.ts';
 import { main } from './main.ts';
 import { consoleOn, maskedIo } from './masked-io.ts';
+import { secretsInWords } from './server-home.ts';
 
 /**
  * Runs a command line in this process, and sets its exit code.
- * @param packages called with the command lines that load a configuration: its imports are the installed packages, and
- *   sessions, tools and errors of one process must come from one copy of them
+ * @param packages called with the command lines that load a configuration, or what talks to a server: these import the
+ *   installed packages, and sessions, tools and errors of one process must come from one copy of them
  */
 export async function start(
   argv: readonly string[],
@@ -18,7 +19,9 @@ export async function start(
 ): Promise<void> {
   const own = nodeIo();
   const io = maskedIo(own);
-  if (packages !== undefined && (await loadsConfiguration(argv, io))) {
+  // Every user of the machine sees the words of a process.
+  if (secretsInWords(argv).length > 0) process.title = 'tape';
+  if (packages !== undefined && (await needsPackages(argv, io))) {
     const unbundled = await packages();
     return await unbundled.start(argv);
   }

@@ -1,4 +1,4 @@
-import type { SqliteTapeStore } from '@tapedeck/tape';
+import type { HomeStore } from '@tapedeck/tape';
 
 /** What references such as `@{-1}` and `@{1 hour ago}` depend on, beside the store. */
 export interface User {
@@ -14,14 +14,14 @@ export interface User {
   looks(line: number): void;
 }
 
-const users = new WeakMap<SqliteTapeStore, User>();
+const users = new WeakMap<HomeStore, User>();
 
 /** Tells who opened a store. */
-export function setUser(store: SqliteTapeStore, user: User): void {
+export function setUser(store: HomeStore, user: User): void {
   users.set(store, user);
 }
 
 /** Returns who opened a store; undefined for one that no command line opened. */
-export function userOf(store: SqliteTapeStore): User | undefined {
+export function userOf(store: HomeStore): User | undefined {
   return users.get(store);
 }

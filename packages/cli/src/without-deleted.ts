@@ -1,5 +1,5 @@
 import type { SessionNode } from '@tapedeck/graph';
-import type { SqliteTapeStore } from '@tapedeck/tape';
+import type { HomeStore } from '@tapedeck/tape';
 import { isDeleted, isSummarizer } from '@tapedeck/tape/internal';
 
 /**
@@ -29,7 +29,7 @@ function isWriter({ parent, kind }: SessionNode): boolean {
 }
 
 /** The same of all sessions of a store: deleted ones are few. */
-export function goneIn(store: SqliteTapeStore): ReadonlySet<string> {
+export function goneIn(store: HomeStore): ReadonlySet<string> {
   const gone = new Set<string>();
   for (const { id } of store.readSessions({ deleted: true, allRealms: true })) {
     const below = store.sessions.list({ under: id, all: true, deleted: false });

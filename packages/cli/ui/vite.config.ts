@@ -10,17 +10,6 @@ export default defineConfig({
   // No file is copied as it is.
   publicDir: false,
   logLevel: 'warn',
-  plugins: [
-    {
-      // An exported file has the code inside of its HTML, where this could begin a comment. `\x2d` is a `-` in any literal.
-      name: 'no-html-comments',
-      enforce: 'post',
-      generateBundle: (_, bundle) => {
-        for (const file of Object.values(bundle))
-          if (file.type === 'chunk') file.code = file.code.replaceAll('<!--', '<!\\x2d-');
-      },
-    },
-  ],
   oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
   build: {
     outDir: '../ui-dist',

@@ -1,7 +1,15 @@
 import { shown, span, targetText } from './display.ts';
 import { type LineOptions, lineOf } from './drawn-line.ts';
 import type { SessionGraph, SessionRef } from './graph.ts';
-import { distinctNames, edgeText, goneTexts, type SessionNode, stateOf, undoneText } from './node.ts';
+import {
+  distinctNames,
+  drawnOrigin,
+  edgeText,
+  goneTexts,
+  type SessionNode,
+  stateOf,
+  undoneText,
+} from './node.ts';
 
 /** The queries that a tree is drawn from. A `SessionGraph` has them, and the `graph` of a deck. */
 export type TreeGraph = Pick<SessionGraph, 'roots' | 'subtree'>;
@@ -53,8 +61,9 @@ export function drawTree(graph: TreeGraph, ref?: SessionRef, options: TreeOption
 }
 
 function label(node: SessionNode): string {
-  const anchor = node.fromAnchor === undefined ? [] : [`⚓ ${shown(node.fromAnchor)}`];
-  const link = node.link === undefined ? [] : [shown(edgeText(node.link))];
+  const { anchor: from, link: edge } = drawnOrigin(node);
+  const anchor = from === undefined ? [] : [`⚓ ${shown(from)}`];
+  const link = edge === undefined ? [] : [shown(edgeText(edge))];
   const merges = node.merges.map((merge) => {
     const { type, range } = merge;
     const what = range === undefined ? type : `${type} ${span(range)}`;

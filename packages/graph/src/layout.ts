@@ -2,6 +2,7 @@ import { shown, span, targetText } from './display.ts';
 import { areDated, forestOf, type PictureMark, type Shape, shapeOf, type Tree } from './forest.ts';
 import {
   distinctNames,
+  drawnOrigin,
   edgeText,
   failureOf,
   goneTexts,
@@ -243,7 +244,9 @@ function mergeLabel(merge: MergeRecord): string {
   return `${type === 'merge' ? 'merged' : 'discarded'}${what}${targetText(merge)}${undoneText(merge)}`;
 }
 
-function origin({ originName, parentName, link, fromAnchor, range }: SessionNode): string[] {
+function origin(node: SessionNode): string[] {
+  const { parentName, range } = node;
+  const { name, anchor: from, link } = drawnOrigin(node);
   const linked =
     link === undefined
       ? []
@@ -252,8 +255,8 @@ function origin({ originName, parentName, link, fromAnchor, range }: SessionNode
             ? `without a parent (${shown(edgeText(link))})`
             : `linked to ${shown(parentName)} (${shown(edgeText(link))})`,
         ];
-  if (originName === undefined) return linked;
-  const anchor = fromAnchor === undefined ? '' : ` ⚓ ${shown(fromAnchor)}`;
+  if (name === undefined) return linked;
+  const anchor = from === undefined ? '' : ` ⚓ ${shown(from)}`;
   const part = range === undefined ? '' : range === null ? ' without its entries' : ` ${span(range)}`;
-  return [`from ${shown(originName)}${anchor}${part}`, ...linked];
+  return [`from ${shown(name)}${anchor}${part}`, ...linked];
 }

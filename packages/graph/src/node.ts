@@ -30,6 +30,9 @@ export interface LinkRecord {
   readonly type: string;
   readonly derived: boolean;
   readonly evidence: string | undefined;
+  /** The call of the parent that started the session, and the position of the parent before it, where a link says them. */
+  readonly call: string | undefined;
+  readonly seq: number | undefined;
 }
 
 /** A session as the lines read so far describe it. */
@@ -105,8 +108,26 @@ export function createNode(line: FamilyLine): SessionNode {
 }
 
 /** The edge of a `link` line. */
-export function linkOf({ edge = 'link', derived, evidence }: FamilyLine): LinkRecord {
-  return { type: edge, derived: derived === true, evidence };
+export function linkOf({ edge = 'link', derived, evidence, call, seq }: FamilyLine): LinkRecord {
+  return { type: edge, derived: derived === true, evidence, call, seq };
+}
+
+/**
+ * What a drawing says of where a session comes from. A link that names a place stands for a fork there: it is drawn beside
+ * that only where it was concluded.
+ */
+export function drawnOrigin({
+  originName,
+  parentName,
+  fromAnchor,
+  link,
+}: Pick<SessionNode, 'originName' | 'parentName' | 'fromAnchor' | 'link'>): {
+  readonly name: string | undefined;
+  readonly anchor: string | undefined;
+  readonly link: LinkRecord | undefined;
+} {
+  if (link?.seq === undefined) return { name: originName, anchor: fromAnchor, link };
+  return { name: parentName, anchor: `@${link.seq}`, link: link.derived ? link : undefined };
 }
 
 /** An edge of a link in a drawing: `clear, derived`. */

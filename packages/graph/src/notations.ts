@@ -1,6 +1,7 @@
 import { shown, span } from './display.ts';
 import {
   distinctNames,
+  drawnOrigin,
   edgeText,
   goneTexts,
   type MergeRecord,
@@ -171,9 +172,11 @@ function* linesIn(
   yield* last;
 }
 
-function forksOf({ id, parent, fromAnchor, link }: SessionNode): Edge[] {
+function forksOf(node: SessionNode): Edge[] {
+  const { id, parent } = node;
   if (parent === undefined) return [];
-  const anchor = fromAnchor === undefined ? '' : `⚓ ${shown(fromAnchor)}`;
+  const { anchor: from, link } = drawnOrigin(node);
+  const anchor = from === undefined ? '' : `⚓ ${shown(from)}`;
   const label = link === undefined ? anchor : shown(edgeText(link));
   return [{ from: parent, to: id, label, merge: false }];
 }

@@ -70,6 +70,7 @@ export const lineageLine: z.ZodType<LineageLine> = z.object({
   edge: z.exactOptional(text),
   derived: z.exactOptional(z.literal(true)),
   evidence: z.exactOptional(text),
+  call: z.exactOptional(text),
   lifecycle: z.exactOptional(text),
   task: z.exactOptional(text),
   delivery: z.exactOptional(text),

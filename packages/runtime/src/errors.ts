@@ -73,3 +73,15 @@ export function isUnstorable(error: unknown): error is TapeError {
     error instanceof TapeError && (error.code === 'TAPE_BAD_ENTRY' || error.code === 'TAPE_CANNOT_REDACT')
   );
 }
+
+/**
+ * Whether an error says something of the database, or of who owns a session there, and nothing of a task: done again, the
+ * same can succeed.
+ */
+export function isOfDatabase(error: unknown): error is TapeError {
+  return error instanceof TapeError && ofDatabase.has(error.code);
+}
+
+const ofDatabase: ReadonlySet<string> = new Set([
+  ...['TAPE_IO', 'TAPE_CANNOT_OPEN', 'TAPE_LOCKED', 'TAPE_CLOSED', 'TAPE_FENCED', 'TAPE_BUSY'],
+]);

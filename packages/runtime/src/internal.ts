@@ -5,6 +5,7 @@
 export { type Brought, broughtBy } from './audit/brought.ts';
 export {
   asidesIn,
+  checkSome,
   checkUnreadable,
   checkWithoutDatabase,
   examineFiles,
@@ -43,6 +44,7 @@ export {
   transcriptFor,
   transcriptPath,
 } from './export/transcript.ts';
+export { isAfter, newestAct, undoable } from './history/undo.ts';
 export { forgottenDraft, originDraft } from './import/forgotten.ts';
 export { leftTape, reconcileEnd } from './import/reconcile-end.ts';
 export {
@@ -62,7 +64,7 @@ export { serverNote } from './mcp/drift.ts';
 export { secretsOfServers } from './mcp/secrets.ts';
 export { Servers as McpServersOfDeck } from './mcp/servers.ts';
 export { giveUp } from './merge/give-up.ts';
-export { settleChild } from './merge/merge.ts';
+export { isSettled, settleChild } from './merge/merge.ts';
 export { writeTextAlone } from './merge/text.ts';
 export { assertSpec } from './model/name.ts';
 export { assertModel } from './model/spec.ts';

@@ -1,4 +1,4 @@
-import { SqliteTapeStore, type TapeStore } from '@tapedeck/tape';
+import { HomeStore, type TapeStore } from '@tapedeck/tape';
 import { SessionError } from './errors.ts';
 
 /** What a question about sessions is asked of: a store, or what has one, such as a deck. */
@@ -17,6 +17,6 @@ export function storeOf(source: StoreSource, act: string): TapeStore {
 }
 
 /** The store itself, if it answers at once from a database of this process; undefined for any other. */
-export function inProcess(store: TapeStore): SqliteTapeStore | undefined {
-  return store instanceof SqliteTapeStore && typeof store.changes() === 'number' ? store : undefined;
+export function inProcess(store: TapeStore): HomeStore | undefined {
+  return store instanceof HomeStore && typeof store.changes() === 'number' ? store : undefined;
 }

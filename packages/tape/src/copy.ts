@@ -3,11 +3,14 @@
  * copied from and to. Imports `store` and what lies below.
  */
 import type { Adopted } from './bundle/adopt.ts';
+import type { BundleScope } from './bundle/bundle.ts';
+import { quote } from './entry/name.ts';
 import { TapeError, type TapeErrorCode } from './errors.ts';
 import type { ProgressOptions } from './progress.ts';
-import type { SqliteTapeStore } from './store/sqlite.ts';
+import type { HomeStore } from './store/home.ts';
 import type { SessionInfo } from './tape/info.ts';
 import type { SessionQuery } from './tape/listing.ts';
+import type { Ref } from './tape/tape.ts';
 
 /** What a copy did, and what it left. */
 export interface Copied {
@@ -33,6 +36,14 @@ export interface Copied {
   readonly waiting: readonly { readonly session: string; readonly items: number }[];
 }
 
+/** What of a store is copied, and who hears how far it is. */
+export interface CopyOptions extends ProgressOptions {
+  /** Only these sessions, each with all that it inherits from. */
+  readonly sessions?: readonly Ref[];
+  /** With `sessions`: also all that descends from them. */
+  readonly trees?: boolean;
+}
+
 /** Errors about one family. Others end the copy. */
 const refusals: ReadonlySet<TapeErrorCode> = new Set([
   'TAPE_DIVERGED',
@@ -46,8 +57,9 @@ const refusals: ReadonlySet<TapeErrorCode> = new Set([
  * Copies all sessions of the realm of one store to another, with their ids, hashes, other names and lineage. Each family,
  * a root and all that descends from it, is verified and committed as a whole. A copy that was interrupted is continued by
  * copying again: families that are the same in both stores are skipped, and of others what is new is added. At the end the
- * heads of all sessions are compared. `onProgress` receives how many sessions were looked at.
- * @throws the errors of `bundles.write` and `bundles.adopt` that are not about one family, such as TAPE_IO
+ * heads of all sessions are compared. With `sessions`, their lineages alone are copied and compared, one by one.
+ * `onProgress` receives how many sessions were looked at.
+ * @throws TAPE_NO_SESSION; the errors of `bundles.write` and `bundles.adopt` that are not about one family, such as TAPE_IO
  *
  * @example
  * ```ts
@@ -61,12 +73,15 @@ const refusals: ReadonlySet<TapeErrorCode> = new Set([
  * ```
  */
 export async function copyTapes(
-  from: SqliteTapeStore,
-  to: SqliteTapeStore,
-  { onProgress }: ProgressOptions = {},
+  from: HomeStore,
+  to: HomeStore,
+  { onProgress, ...selection }: CopyOptions = {},
 ): Promise<Copied> {
-  const roots = listed(from, { roots: true, after: null });
-  const total = from.countSessions(undefined, { deleted: true });
+  const families = () => familiesOf(from, selection);
+  const total =
+    selection.sessions === undefined
+      ? from.countSessions(undefined, { deleted: true })
+      : [...families()].reduce((sum, { members }) => sum + members.length, 0);
   // Content that is missing shows in no head.
   const isWhole = to.countAbsent() === 0;
   const refused: { session: string; error: TapeError }[] = [];
@@ -74,12 +89,11 @@ export async function copyTapes(
   let sessions = 0;
   let changed = 0;
   let entries = 0;
-  for (const root of roots) {
-    const family = familyOf(from, root);
+  for (const { root, scope, members: family } of families()) {
     sessions += family.length;
     if (!isWhole || !family.every((one) => isSame(one, to.sessions.find(one.id)))) {
       try {
-        const lines = from.bundles.write(root.id, { scope: 'tree', raw: true });
+        const lines = from.bundles.write(root.id, { scope, raw: true });
         const adopted = await to.bundles.adopt({ name: root.session, chunks: bytesOf(lines) });
         entries += adopted.entries;
         const isNews = adopted.sessions.filter(({ became, filled }) => became !== 'same' || filled > 0);
@@ -92,7 +106,7 @@ export async function copyTapes(
     }
     onProgress?.({ done: sessions, total });
   }
-  const { stillThere, ...left } = leftIn(from, to);
+  const { stillThere, ...left } = leftIn(families(), from, to);
   return { sessions, changed, entries, refused, stillThere: [...stillThere, ...redacted], ...left };
 }
 
@@ -112,15 +126,54 @@ function ofFamily({ session }: SessionInfo, cause: TapeError): TapeError {
 }
 
 /** The sessions of a query, also those that are deleted or purged: others may descend from them. */
-function listed({ sessions }: SqliteTapeStore, query: SessionQuery): readonly SessionInfo[] {
+function listed({ sessions }: HomeStore, query: SessionQuery): readonly SessionInfo[] {
   return [
     ...sessions.list({ ...query, all: true, deleted: false }),
     ...sessions.list({ ...query, deleted: true }),
   ];
 }
 
-function familyOf(store: SqliteTapeStore, root: SessionInfo): readonly SessionInfo[] {
-  return [root, ...listed(store, { under: root.id })];
+/** Sessions that travel together, and the one that their bundle is of. */
+interface Family {
+  readonly root: SessionInfo;
+  readonly scope: BundleScope;
+  readonly members: readonly SessionInfo[];
+}
+
+/** The families of a store, as they are when their turn comes; of named sessions their lineages, or the trees below them. */
+function* familiesOf(
+  store: HomeStore,
+  { sessions, trees = false }: Pick<CopyOptions, 'sessions' | 'trees'>,
+): Generator<Family, void> {
+  if (sessions === undefined) {
+    for (const root of listed(store, { roots: true, after: null }))
+      yield { root, scope: 'tree', members: [root, ...listed(store, { under: root.id })] };
+    return;
+  }
+  for (const ref of sessions) {
+    const root = need(store, ref);
+    const own = [root, ...(trees ? listed(store, { under: root.id }) : [])];
+    yield { root, scope: trees ? 'tree' : 'lineage', members: withAncestors(store, own) };
+  }
+}
+
+function need({ sessions }: HomeStore, ref: Ref): SessionInfo {
+  const found = sessions.find(ref);
+  if (found !== undefined) return found;
+  throw new TapeError('TAPE_NO_SESSION', `cannot copy ${quote(ref)}: no such session`, {
+    data: { session: ref },
+  });
+}
+
+/** Sessions with all those that they inherit from. */
+function withAncestors(store: HomeStore, own: readonly SessionInfo[]): readonly SessionInfo[] {
+  const all = new Map(own.map((one) => [one.id, one]));
+  for (const one of own)
+    for (let at = one; at.parentId !== undefined && !all.has(at.parentId); ) {
+      at = need(store, at.parentId);
+      all.set(at.id, at);
+    }
+  return [...all.values()];
 }
 
 function isPurged({ lifecycle }: SessionInfo): boolean {
@@ -138,23 +191,29 @@ function faceOf({ headHash, lifecycle, task, delivery, title, aliases, link }: S
 
 /** What differs between the stores after a copy, and what is never copied. */
 function leftIn(
-  from: SqliteTapeStore,
-  to: SqliteTapeStore,
+  families: Iterable<Family>,
+  from: HomeStore,
+  to: HomeStore,
 ): Pick<Copied, 'behind' | 'stillThere' | 'waiting'> {
-  const behind: string[] = [];
-  const stillThere: string[] = [];
-  for (const root of listed(from, { roots: true, after: null }))
-    for (const one of familyOf(from, root)) {
+  const behind = new Set<string>();
+  const stillThere = new Set<string>();
+  const copied = new Set<string>();
+  for (const { members } of families)
+    for (const one of members) {
+      copied.add(one.id);
       const there = to.sessions.find(one.id);
       if (isSame(one, there)) continue;
-      if (isPurged(one) && there !== undefined) stillThere.push(one.id);
-      else behind.push(one.session);
+      if (isPurged(one) && there !== undefined) stillThere.add(one.id);
+      else behind.add(one.session);
     }
-  const waiting = from.sessions.list({ pending: true, all: true }).flatMap(({ id, session }) => {
-    const items = from.inbox.list(id).length;
-    return items === 0 ? [] : { session, items };
-  });
-  return { behind, stillThere, waiting };
+  const waiting = from.sessions
+    .list({ pending: true, all: true })
+    .filter(({ id }) => copied.has(id))
+    .flatMap(({ id, session }) => {
+      const items = from.inbox.list(id).length;
+      return items === 0 ? [] : { session, items };
+    });
+  return { behind: [...behind], stillThere: [...stillThere], waiting };
 }
 
 /** Some lines at a time: a line for each would be a write for each. */

@@ -8,7 +8,7 @@
  *
  * @module @tapedeck/tape
  */
-export { type Copied, copyTapes } from './copy.ts';
+export { type Copied, type CopyOptions, copyTapes } from './copy.ts';
 export {
   anchor,
   assistant,
@@ -38,6 +38,7 @@ export type { Elsewhere } from './origin/elsewhere.ts';
 export { processOwner } from './owner.ts';
 export type { Redact, RedactOptions } from './secrets/redactor.ts';
 export type { Secret } from './secrets/secrets.ts';
+export { HomeStore } from './store/home.ts';
 export { openTapeStore, SqliteTapeStore, type StoreOptions } from './store/sqlite.ts';
 export type { TapeStore } from './store/store.ts';
 export type { Appended } from './tape/append.ts';

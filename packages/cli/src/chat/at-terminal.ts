@@ -1,5 +1,5 @@
 import { errorText } from '../errors/print.ts';
-import { safe } from '../escape.ts';
+import { commandLine, safe } from '../escape.ts';
 import { exit } from '../exit.ts';
 import { PipeClosed } from '../io.ts';
 import { type MaskedIo, withSignal } from '../masked-io.ts';
@@ -77,7 +77,7 @@ export async function talkAt(editor: Editor, talk: Talk): Promise<number> {
     if (!isDone && !isCommand(line)) text = line;
   }
   await io.out(
-    `${style.text('dim', safe(talk.context.inHome(`Left ${talk.session.name}@${infoOf(talk).head}; go on with: tape chat ${talk.session.name}`)))}\n`,
+    `${style.text('dim', safe(talk.context.inHome(`Left ${talk.session.name}@${infoOf(talk).head}; go on with: ${commandLine('chat', [talk.session.name])}`)))}\n`,
   );
   return exit.done;
 }

@@ -1,6 +1,6 @@
 import type { Run } from '@tapedeck/runtime';
 import { UsageError } from '../errors/kinds.ts';
-import { safe } from '../escape.ts';
+import { commandLine, safe } from '../escape.ts';
 import type { MaskedIo } from '../masked-io.ts';
 import { forkedLine } from '../output/forked.ts';
 import { reportForks, rewoundLine, undoneLine } from '../output/rewound.ts';
@@ -39,7 +39,7 @@ async function verb(talk: Talk, words: readonly string[], onto?: (io: MaskedIo) 
   const { home, options, tape } = talk.context;
   const line = [
     ...words,
-    ...(options.home === undefined ? [] : ['--home', options.home]),
+    ...(options.home === undefined ? [] : ['--home', home.server?.given ?? options.home]),
     ...(home.base === undefined ? [] : ['--base', home.base]),
     ...(typeof options.color === 'string' ? ['--color', options.color] : []),
     ...(options.color === false ? ['--color', 'never'] : []),
@@ -112,7 +112,7 @@ export const commands: readonly Command[] = [
       if (rewound.text.length <= editedMax) return { text: rewound.text };
       context.status(
         context.inHome(
-          `Its text is too long to be edited here: tape show ${session.name}@${rewound.message}`,
+          `Its text is too long to be edited here: ${commandLine('show', [`${session.name}@${rewound.message}`])}`,
         ),
       );
       return {};

@@ -1,12 +1,12 @@
 import type { CallSettings, Deck, ModelSpec, Session, WaitingCall } from '@tapedeck/runtime';
-import type { SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
+import type { HomeStore, SessionInfo } from '@tapedeck/tape';
 import type { Context } from '../context.ts';
 import type { MaskedIo } from '../masked-io.ts';
 import { isConversation } from '../transcript/wanted.ts';
 
 /** A conversation: its session, which commands can change, and what its user has seen of it. */
 export interface Talk {
-  readonly store: SqliteTapeStore;
+  readonly store: HomeStore;
   readonly deck: Deck;
   readonly context: Context;
   session: Session;

@@ -1,6 +1,6 @@
 import type { Decision, Finish, Run, RunResult, WaitingCall } from '@tapedeck/runtime';
 import type { Context } from '../context.ts';
-import { safe } from '../escape.ts';
+import { commandLine, safe } from '../escape.ts';
 import { awaitedOf, type Face, offerLines } from '../output/run.ts';
 import { type Following, printAbove, printAll } from '../session/background.ts';
 import { callRows } from '../transcript/item-rows.ts';
@@ -122,8 +122,8 @@ export async function answerAtTerminal(
 
 /** Says how a call that the user left can be answered. */
 function sayLeft({ context, session }: Talk, { name, toolCallId, for: awaited }: WaitingCall): void {
-  const how = awaited === 'result' ? ' --output JSON' : '';
-  const answer = awaited === 'tool' ? '' : `: tape approve ${session.name} ${toolCallId}${how}`;
+  const how = awaited === 'result' ? ['--output JSON'] : [];
+  const answer = awaited === 'tool' ? '' : `: ${commandLine('approve', [session.name, toolCallId], how)}`;
   context.status(`${name} ${awaitedOf[awaited]}${context.inHome(answer)}; a prompt answers it as superseded`);
 }
 

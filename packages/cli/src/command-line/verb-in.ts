@@ -1,6 +1,7 @@
 import { inHome } from '../home.ts';
 import { commonOptions } from '../options/common.ts';
 import type { Options } from '../options/declare.ts';
+import { isAddress, shownAddress } from '../server-home.ts';
 import { verbName } from '../verbs/index.ts';
 
 const options: Options = commonOptions;
@@ -40,7 +41,8 @@ export function inHomeOf(argv: readonly string[], hint: string): string {
   const at = argv.findIndex((word) => /^--home(?:=|$)/.test(word));
   const home = argv[at]?.split('=').slice(1).join('=') || argv[at + 1];
   if (at === -1) return hint;
-  return inHome(hint, { home, isVerb: (word) => verbName(word) !== undefined });
+  const shown = home !== undefined && isAddress(home) ? shownAddress(home) : home;
+  return inHome(hint, { home: shown, isVerb: (word) => verbName(word) !== undefined });
 }
 
 /** The help command for the verb of a command line, or for all verbs. */

@@ -1,4 +1,4 @@
-import type { SqliteTapeStore } from '@tapedeck/tape';
+import type { HomeStore } from '@tapedeck/tape';
 import { aliasesFor, homeIn, withAlias } from '../command-line/aliased.ts';
 import { withLiteralWords } from '../command-line/literal-words.ts';
 import { remotesIn } from '../config/remotes.ts';
@@ -63,28 +63,28 @@ async function wordsFor(
 ): Promise<readonly string[]> {
   const { kind } = asked;
   if (kind === 'other') return [];
-  if (kind === 'points') return pointsOf(asked.place, typed, io);
+  if (kind === 'points') return await pointsOf(asked.place, typed, io);
   if (kind === 'remotes') return (await remotesIn(findHome(homeIn(typed), io))).map(({ name }) => name);
-  if (kind === 'places') return placesIn(typed, io);
+  if (kind === 'places') return await placesIn(typed, io);
   const verbs = [...verbWords, ...(await aliasesFor(typed, io)).keys()];
   return kind === 'verbs' ? [...verbs, 'help'] : [...verbs, ...topics.map(({ name }) => name)];
 }
 
-function placesIn(words: readonly string[], io: Io): readonly string[] {
+async function placesIn(words: readonly string[], io: Io): Promise<readonly string[]> {
   const current = words.at(-1) ?? '';
-  using store = openForReading(findHome(homeIn(words), io), io);
+  using store = await openForReading(findHome(homeIn(words), io), io);
   return [...offeredSessions(store, current), ...points(store, current)];
 }
 
 /** The points of the session that a line names, also where it names one of its points. */
-function pointsOf(place: string, words: readonly string[], io: Io): readonly string[] {
-  using store = openForReading(findHome(homeIn(words), io), io);
+async function pointsOf(place: string, words: readonly string[], io: Io): Promise<readonly string[]> {
+  using store = await openForReading(findHome(homeIn(words), io), io);
   const info = store.sessions.find(place) ?? store.sessions.find(place.slice(0, place.lastIndexOf('@')));
   return info === undefined ? [] : offeredPoints(store, info.id);
 }
 
 /** The points of the session before the last `@`; behind `..` they end a range. */
-function points(store: SqliteTapeStore, text: string): readonly string[] {
+function points(store: HomeStore, text: string): readonly string[] {
   const at = text.lastIndexOf('@');
   const info = at < 1 ? undefined : store.sessions.find(text.slice(0, at));
   if (info === undefined) return [];

@@ -6,16 +6,17 @@
  */
 
 import { dirname, isAbsolute, resolve } from 'node:path';
-import type { DeckConfig, McpServer, ModelSpec } from '@tapedeck/runtime';
+import type { DeckConfig, McpServer, ModelSpec, RunEngine } from '@tapedeck/runtime';
 import { secretsOf } from '@tapedeck/tape/internal';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
 import { shellWord } from '../escape.ts';
-import { doesExist, type Home } from '../home.ts';
+import { type Home, hasDatabase } from '../home.ts';
 import { type ModelArgs, namedIn } from '../options/model.ts';
 import { assertOwn, isConfigForeign, isFromElsewhere } from '../origin.ts';
 import { findMeant } from '../reference.ts';
 import { similarSessions } from '../similar.ts';
+import { engineFor } from './engine.ts';
 import { findConfig, homeConfigFile } from './find.ts';
 import type { HomeConfig } from './home.ts';
 import { loadConfig, readConfig } from './load.ts';
@@ -26,6 +27,8 @@ import { withoutPaths } from './without-paths.ts';
 export interface LoadedConfig extends DeckConfig {
   /** `--model`, `$TAPE_MODEL`, or the path of the file. */
   readonly modelFrom?: string;
+  /** What runs the children, if that is not this process. */
+  readonly engine?: RunEngine;
 }
 
 /**
@@ -45,6 +48,7 @@ export async function deckConfig(
     throw new UsageError(`cannot use ${model === '' ? '--model' : '--config'}: it is empty`);
   if (maxSteps !== undefined && !(maxSteps >= 1))
     throw new UsageError('cannot use --max-steps: it must be at least 1');
+  const engine = await engineFor(args.engine, { home, status });
   const { settings } = namedIn(args);
   const { assertSpec, mergeConfig, secretsOfServers } = await import('@tapedeck/runtime/internal');
   const variable = io.env.TAPE_MODEL ?? '';
@@ -72,7 +76,11 @@ export async function deckConfig(
     spec !== undefined ? named : (placeOf(file) ?? placeOf({ path: homeConfigFile(home), config: yaml }));
   io.hide([...secretsOf(merged.secrets), ...secretsOfServers(merged.mcpServers)]);
   if (merged.redact !== undefined) io.redact = merged.redact;
-  return { ...merged, ...(modelFrom !== undefined && { modelFrom }) };
+  return {
+    ...merged,
+    ...(modelFrom !== undefined && { modelFrom }),
+    ...(engine !== undefined && { engine }),
+  };
 }
 
 /**
@@ -193,7 +201,7 @@ export async function getModelFor(
   config: DeckConfig,
   context: Context,
 ): Promise<void> {
-  if (config.model === undefined && doesExist(context.home.db)) {
+  if (config.model === undefined && hasDatabase(context.home)) {
     const { carriedModel } = await import('@tapedeck/runtime/internal');
     const carried = await context.reading(async (store) => {
       const info = findMeant(store, name, { creates });

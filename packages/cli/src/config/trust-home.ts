@@ -1,6 +1,6 @@
 import { existsSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
-import { type SqliteTapeStore, TapeError } from '@tapedeck/tape';
+import { type HomeStore, TapeError } from '@tapedeck/tape';
 import {
   configIn,
   forgetHome,
@@ -15,7 +15,7 @@ import type { Context } from '../context.ts';
 import { ConfigError, UsageError } from '../errors/kinds.ts';
 import { shellWord } from '../escape.ts';
 import { exit } from '../exit.ts';
-import { type Home, homeAt } from '../home.ts';
+import { directoryHome, type Home } from '../home.ts';
 import { counted } from '../output/counted.ts';
 
 /** Whether a directory is a tape home, and not one with a configuration. */
@@ -34,7 +34,7 @@ export async function trustHome(
   { isDryRun }: { readonly isDryRun: boolean },
   { io, answer }: Pick<Context, 'io' | 'answer'>,
 ): Promise<number> {
-  const at = homeAt(dir, io.cwd);
+  const at = directoryHome(dir, io.cwd);
   const path = realpathSync(dir);
   const { openTapeStore } = await import('@tapedeck/tape');
   // A private copy, so that looking at it writes nothing; as this user's own, so that all of it is shown.
@@ -126,7 +126,7 @@ async function serversIn(home: Home): Promise<readonly string[]> {
 }
 
 /** Opens a home; one of an older version can be upgraded only when it is named. */
-function opened(open: () => SqliteTapeStore, dir: string): SqliteTapeStore {
+function opened(open: () => HomeStore, dir: string): HomeStore {
   try {
     return open();
   } catch (cause) {
@@ -157,7 +157,7 @@ function record(
     edited,
     env,
   }: {
-    readonly store: SqliteTapeStore;
+    readonly store: HomeStore;
     readonly before: HomeRecord | undefined;
     readonly edited: string | undefined;
     readonly env: Context['io']['env'];

@@ -194,7 +194,7 @@ const redacted = {
 };
 
 const logEmptied = flag(
-  'false: others used the file, or the disk failed, and the file or its WAL still has the content',
+  'false: others used the file, or the disk failed, and the file or its WAL still has the content; or the home is on a server, which keeps its own files',
 );
 
 const DerivedEdge: z.ZodObject = shape('DerivedEdge', 'What an import concluded, since no record names it.', {
@@ -472,7 +472,9 @@ export const entryVerbs: Contracts = {
     json: [
       ...printed({
         ...purged,
-        wiped: flag('false: others used the file, or the disk is full, and it still has the content'),
+        wiped: flag(
+          'false: others used the file, or the disk is full, and it still has the content; or the home is on a server, which keeps its own files',
+        ),
       }),
       ...printed({ ...purged, dry_run: dryRun }, 'with `--dry-run`'),
     ],

@@ -191,6 +191,38 @@ const Delegated: z.ZodObject = shape(
   delegated,
 );
 
+const Worked: z.ZodObject = shape('Worked', 'What a worker has done, when it is stopped.', {
+  ended: count('children that ended, or wait for an answer'),
+  gave_back: count('children that it left to other workers'),
+});
+
+const workerLines = [
+  z
+    .strictObject({
+      type: z.literal('child-started').describe('the line is about a child that begins'),
+      session: text('name of the child'),
+      parent,
+      depth: count('number of forks between it and its root'),
+    })
+    .meta({ id: 'ChildStarted', description: 'A worker begins a child, or continues it.' }),
+  z
+    .strictObject({
+      type: z.literal('child-ended').describe('the line is about a child that ended'),
+      session: text('name of the child'),
+      status: task
+        .nullable()
+        .describe('how its task ended; `running`: it waits for an answer; null: it could not be read'),
+    })
+    .meta({ id: 'ChildEnded', description: 'A worker is done with a child.' }),
+  z
+    .strictObject({
+      type: z.literal('child-given-back').describe('the line is about a child that is left to others'),
+      session: text('name of the child'),
+      error: text('why'),
+    })
+    .meta({ id: 'ChildGivenBack', description: 'A worker leaves a child to another one.' }),
+] as const;
+
 /** Verbs that run sessions, or act on runs. */
 export const runVerbs: Contracts = {
   run: {
@@ -276,15 +308,55 @@ export const runVerbs: Contracts = {
         z.union([...childLines, Delegated]),
         'with `--jsonl`: lines about the children, and at the end the same object',
       ),
+      ...printed(
+        {
+          parent,
+          children: listOf('one for each task, in the order of the tasks', {
+            session: z.string(),
+            status: task,
+            merged: flag('true for a child that had ended before'),
+          }),
+        },
+        'with `--background`',
+      ),
     ],
     quiet: 'the names of the children, one a line',
     exits: {
-      1: 'a child did not complete, or could not be merged',
+      1: 'a child did not complete, or could not be merged; with `--engine pg-boss`, the queue cannot be used',
       6: 'all children have completed, or wait for an answer',
       2: 'no model, no key for it, or a script or configuration that cannot be used or is not trusted; nothing was forked',
       3: 'no such session or anchor',
       4: 'a child would exceed the limits of the deck or of a budget, and none was forked; or `--resume` names a child that was discarded; or the session, or that child, is archived',
       130: 'interrupted; the work of the children is merged as aborted',
+    },
+  },
+  worker: {
+    json: [
+      document(Worked),
+      lines(
+        z.union([...workerLines, Worked]),
+        'with `--jsonl`: lines about the children, and at the end the same object',
+      ),
+      ...printed(
+        {
+          healthy: flag('a worker of this machine is alive'),
+          why: text('why it is not healthy').optional(),
+          workers: listOf('the workers that were heard from lately, of all machines', {
+            host: text('name of the machine'),
+            pid: count('process id'),
+            seen_at: text('when it was heard from last, in ISO 8601'),
+          }),
+          waiting: count('children that wait for a worker'),
+          running: count('children that workers run'),
+        },
+        'with `--health`',
+      ),
+    ],
+    quiet: 'nothing',
+    exits: {
+      1: 'the server cannot be used; with `--health`: no worker of this machine is alive',
+      2: 'the home is in files, or a script or configuration cannot be used or is not trusted',
+      3: 'with `--health`: the home has no tapes yet',
     },
   },
   abort: {

@@ -56,6 +56,10 @@ const linkFields = () => ({
   type: text('what the edge is: `clear`, `moved` …'),
   derived: flag('whether no record names the edge'),
   evidence: text('what it was concluded from, or why it was made').optional(),
+  call: text('id of the call of the parent that started the session').optional(),
+  seq: count(
+    'the position of the parent before that call: the session is shown as if forked there',
+  ).optional(),
 });
 
 const origin = () => ({

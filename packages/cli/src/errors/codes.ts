@@ -24,6 +24,10 @@ export const errorCodes: Readonly<Record<string, readonly [exit: number, meaning
     exit.conflict,
     'the child (`data.child`) has not run: it has neither entries of its own nor a worktree',
   ],
+  CLI_NO_DRIVER: [
+    exit.failed,
+    'the home is on a server, and the package that talks to one (`data.package`) is not installed',
+  ],
   CLI_CANNOT_LISTEN: [exit.failed, 'the port (`data.port`) is taken, or this user may not use it'],
   CLI_TOO_LARGE: [
     exit.usage,
@@ -74,7 +78,10 @@ export const errorCodes: Readonly<Record<string, readonly [exit: number, meaning
     "another process held the database's write lock for 15 seconds; `data.processes` are those that hold it now (Linux), `data.holders` the leases",
   ],
   TAPE_CLOSED: [exit.failed, 'the store is closed'],
-  TAPE_CANNOT_OPEN: [exit.failed, 'the file cannot be opened or created'],
+  TAPE_CANNOT_OPEN: [
+    exit.failed,
+    'the file cannot be opened or created; or the server does not answer, or lets this user not in',
+  ],
   TAPE_CANNOT_REDACT: [
     exit.failed,
     'a value could not be searched for secrets, so that nothing of it was written',

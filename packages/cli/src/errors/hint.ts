@@ -1,11 +1,14 @@
 import { isObject } from '@tapedeck/tape/internal';
-import { shellWord } from '../escape.ts';
+import { commandLine, shellWord } from '../escape.ts';
+import { serverHint } from './server-hint.ts';
 
 /** A hint at the next command; undefined when none is known. */
 export function hintFor(code: string, data: Readonly<Record<string, unknown>>): string | undefined {
   const near =
     Array.isArray(data.near) && data.near.length > 0 ? data.near.map((name) => `'${name}'`).join(' or ') : '';
   const session = typeof data.session === 'string' ? data.session : 'NAME';
+  if (code.startsWith('TAPE_') && typeof data.server === 'string')
+    return serverHint(code, data.server, data.reason);
   switch (code) {
     case 'CLI_UNTRUSTED':
       return `read it, and trust it with: tape trust ${shellWord(String(data.dir))}; or run without it: --no-config`;
@@ -30,13 +33,15 @@ export function hintFor(code: string, data: Readonly<Record<string, unknown>>): 
         return `${near === '' ? '' : `did you mean ${near}? `}All remotes: tape remote`;
       if (data.verb === undefined) return undefined;
       return `${near === '' ? '' : `did you mean ${near}? `}All verbs: tape --help`;
+    case 'CLI_NO_DRIVER':
+      return `install what talks to a server where tape is installed: npm install --global pg kysely${data.package === 'pg-boss' ? ' pg-boss' : ''}`;
     case 'CLI_CANNOT_LISTEN':
       return 'let it take a free port: tape ui';
     case 'CLI_TOO_LARGE':
       return 'leave out --tree, name a session below it, or show all of it with: tape ui';
     case 'CLI_NOTHING_TO_MERGE': {
-      const child = shellWord(String(data.child));
-      return `run it with: tape run ${child}; give its result with: tape merge ${child} --result TEXT; or discard it with: tape discard ${child}`;
+      const child = String(data.child);
+      return `run it with: ${commandLine('run', [child])}; give its result with: ${commandLine('merge', [child], ['--result TEXT'])}; or discard it with: ${commandLine('discard', [child])}`;
     }
     case 'TAPE_BAD_NAME':
       // Any text names a session, such as that of a branch. An anchor has no such name. Only one short printable line is
@@ -58,33 +63,33 @@ export function hintFor(code: string, data: Readonly<Record<string, unknown>>): 
     case 'TAPE_NO_SESSION':
     case 'GRAPH_NO_SESSION':
       if (typeof data.deleted === 'string')
-        return `bring it back with: tape undo ${data.deleted}; erase it with: tape purge ${data.deleted}; or make a new one with: tape new ${shellWord(session)}`;
+        return `bring it back with: ${commandLine('undo', [data.deleted])}; erase it with: ${commandLine('purge', [data.deleted])}; or make a new one with: ${commandLine('new', [session])}`;
       if (typeof data.purged === 'string')
-        return `if the purge was interrupted, finish it with: tape purge ${data.purged}; or make a new one with: tape new ${shellWord(session)}`;
+        return `if the purge was interrupted, finish it with: ${commandLine('purge', [data.purged])}; or make a new one with: ${commandLine('new', [session])}`;
       if (data.creates === true) return `use ${near}; or create ${shellWord(session)} with: --new`;
       return near === ''
         ? 'list sessions with: tape sessions'
         : `did you mean ${near}? All sessions: tape sessions`;
     case 'TAPE_NO_ANCHOR': {
-      const list = `list anchors with: tape log ${session} --kind anchor`;
+      const list = `list anchors with: ${commandLine('log', [session], ['--kind anchor'])}`;
       if (/^\S+\.\.\S+$/.test(String(data.anchor)))
-        return `a range of entries is one for log: tape log ${shellWord(`${session}@${String(data.anchor)}`)}`;
+        return `a range of entries is one for log: ${commandLine('log', [`${session}@${String(data.anchor)}`])}`;
       if (isObject(data.hidden)) return hiddenHint(session, data.hidden);
       return near === '' ? list : `did you mean ${near}? Or ${list}`;
     }
     case 'TAPE_BAD_POINT':
       if (data.hidden !== undefined)
-        return `see it with: tape show ${session}@${String(data.seq)}; or undo the rewind with: tape undo ${session}@${String(data.hidden)}`;
+        return `see it with: ${commandLine('show', [`${session}@${String(data.seq)}`])}; or undo the rewind with: ${commandLine('undo', [`${session}@${String(data.hidden)}`])}`;
       return data.message === undefined
         ? undefined
         : `the message of that turn is ${session}@${String(data.message)}`;
     case 'TAPE_NO_SEQ':
-      return `list the last entries with: tape log ${session} -n 20`;
+      return `list the last entries with: ${commandLine('log', [session], ['-n 20'])}`;
     case 'TAPE_BUSY':
     case 'SESSION_BUSY':
       if (typeof data.child === 'string')
-        return `wait until it is idle with: tape wait ${data.child}; or use its settled entries: --force`;
-      return `wait until it is idle with: tape wait ${session}; or send it a message with: tape send ${session}`;
+        return `wait until it is idle with: ${commandLine('wait', [data.child])}; or use its settled entries: --force`;
+      return `wait until it is idle with: ${commandLine('wait', [session])}; or send it a message with: ${commandLine('send', [session])}`;
     case 'TAPE_KEY_CONFLICT':
       return typeof data.task === 'string'
         ? `repeat the command with the options that ${String(data.session)} was forked with, or do the tasks anew with --again`
@@ -93,14 +98,15 @@ export function hintFor(code: string, data: Readonly<Record<string, unknown>>): 
       if (typeof data.resume === 'string') return `the session can be continued from it with: ${data.resume}`;
       if (typeof data.home === 'string')
         return `choose another directory; or look at these tapes with: tape check --home ${shellWord(data.home)}`;
+      if (data.graph === true) return 'name a new file, or remove this one';
       if (typeof data.remote === 'string')
         return `choose another name, or remove it first: tape remote remove ${data.remote}`;
       if (Array.isArray(data.aliases))
         return `aliases of ${session}: ${data.aliases.length === 0 ? 'none' : data.aliases.join(', ')}`;
       if (typeof data.deleted === 'string')
-        return `free the name, or go on in a branch with a name of its own: tape branch ${data.deleted} --as NAME`;
+        return `free the name, or go on in a branch with a name of its own: ${commandLine('branch', [data.deleted], ['--as NAME'])}`;
       if (typeof data.as === 'string')
-        return `import it without --as; to give it that name, too: tape alias ${shellWord(session)} ${shellWord(data.as)}`;
+        return `import it without --as; to give it that name, too: ${commandLine('alias', [session, data.as])}`;
       if (data.bundle === true || data.transcript === true) return 'choose another name with: --as NAME';
       return near === '' ? 'choose another name' : `use ${near}, or choose another name`;
     case 'SESSION_NO_ROUTE':
@@ -110,7 +116,7 @@ export function hintFor(code: string, data: Readonly<Record<string, unknown>>): 
         return `name these addresses, too; or separate it first: tape identity unlink ${shellWord(String(data.linked[0]))} ${shellWord(String(data.address))}`;
       return Array.isArray(data.forks)
         ? `purge these first: ${data.forks
-            .map((fork) => `tape purge ${shellWord(String(fork))}`)
+            .map((fork) => commandLine('purge', [String(fork)]))
             .slice(0, 3)
             .join('; ')}`
         : undefined;
@@ -133,42 +139,43 @@ export function hintFor(code: string, data: Readonly<Record<string, unknown>>): 
         : 'bring the pack back where it was; or begin anew with another directory: tape remote add NAME URL';
     case 'TAPE_ARCHIVED':
       if (data.lifecycle === 'purged') return undefined;
-      if (data.lifecycle === 'destroyed') return `bring it back with: tape undo ${String(data.id)}`;
-      return `make it active again with: tape archive ${String(data.parent ?? session)} --undo`;
+      if (data.lifecycle === 'destroyed')
+        return `bring it back with: ${commandLine('undo', [String(data.id)])}`;
+      return `make it active again with: ${commandLine('archive', [String(data.parent ?? session)], ['--undo'])}`;
     case 'TAPE_UNSETTLED':
       if (typeof data.child === 'string')
-        return `continue it with: tape run ${data.child}; answer pending calls with: tape approve ${data.child}; or use its settled entries: --force`;
-      return `append the missing tool results, or continue with: tape run ${data.parent ?? session}`;
+        return `continue it with: ${commandLine('run', [data.child])}; answer pending calls with: ${commandLine('approve', [data.child])}; or use its settled entries: --force`;
+      return `append the missing tool results, or continue with: ${commandLine('run', [String(data.parent ?? session)])}`;
     case 'SESSION_NO_FILE':
     case 'SESSION_BAD_SCRIPT':
       return data.abortable === true ? hintFor('SESSION_NO_MODEL', data) : undefined;
     case 'SESSION_NO_MODEL':
       return data.abortable === true
-        ? `continue with: tape recover ${session} --model SPEC, or abort it with: tape recover ${session} --abort`
+        ? `continue with: ${commandLine('recover', [session], ['--model SPEC'])}, or abort it with: ${commandLine('recover', [session], ['--abort'])}`
         : 'set one with: --model openai-compatible/MODEL, or --model script:FILE';
     case 'SESSION_MODEL_TOO_SMALL':
-      return `continue with the previous model, from an earlier point with: tape branch ${session}@POINT; or with the last messages: tape branch ${session} --last N`;
+      return `continue with the previous model, from an earlier point with: ${commandLine('branch', [`${session}@POINT`])}; or with the last messages: ${commandLine('branch', [session], ['--last N'])}`;
     case 'SESSION_RETRY_LATER':
-      return `continue at that time with: tape run ${session}; or wait for longer delays with limits.max_retry_after_ms in config.yaml`;
+      return `continue at that time with: ${commandLine('run', [session])}; or wait for longer delays with limits.max_retry_after_ms in config.yaml`;
     case 'SESSION_COMPACTION_FAILED':
       return data.summarizer === undefined
         ? undefined
-        : `see the request and the answer of the model: tape log ${String(data.summarizer)} --own`;
+        : `see the request and the answer of the model: ${commandLine('log', [String(data.summarizer)], ['--own'])}`;
     case 'SESSION_CANNOT_UNDO':
       if (data.after === undefined) return wayBackHint(session, data);
       if (data.before !== undefined)
-        return `rewind to before the message that it followed: tape rewind ${session}@${String(data.before)}`;
+        return `rewind to before the message that it followed: ${commandLine('rewind', [`${session}@${String(data.before)}`])}`;
       return data.message === undefined
-        ? `rewind to before a user message with: tape rewind ${session}@SEQ`
-        : `rewind to before that message first: tape rewind ${session}@${String(data.message)}; then: tape undo ${session}@${String(data.seq)}`;
+        ? `rewind to before a user message with: ${commandLine('rewind', [`${session}@SEQ`])}`
+        : `rewind to before that message first: ${commandLine('rewind', [`${session}@${String(data.message)}`])}; then: ${commandLine('undo', [`${session}@${String(data.seq)}`])}`;
     case 'SESSION_NO_CALL':
       if (typeof data.left === 'string')
-        return `the answer is recorded, and no process runs ${data.left}; go on with: tape run ${shellWord(data.left)}`;
+        return `the answer is recorded, and no process runs ${data.left}; go on with: ${commandLine('run', [data.left])}`;
       if (data.without_tool !== undefined)
-        return `run it with a configuration that has the tool: tape run ${shellWord(String(data.without_tool))} --config FILE`;
+        return `run it with a configuration that has the tool: ${commandLine('run', [String(data.without_tool)], ['--config FILE'])}`;
       if (data.children === true)
-        return `its children wait for no answer; go on with: tape recover ${session}`;
-      return `list pending calls with: tape status ${session}`;
+        return `its children wait for no answer; go on with: ${commandLine('recover', [session])}`;
+      return `list pending calls with: ${commandLine('status', [session])}`;
     case 'SESSION_NO_TOOL':
       return toolHint(near, data);
     case 'SESSION_BAD_INPUT':
@@ -176,7 +183,9 @@ export function hintFor(code: string, data: Readonly<Record<string, unknown>>): 
       return data.schema === undefined ? undefined : argumentsHint(data.schema);
     case 'SESSION_NO_KEY':
       return `set it and try again: export ${String(data.variable)}=...${
-        data.abortable === true ? `; or use another model: tape recover ${session} --model SPEC` : ''
+        data.abortable === true
+          ? `; or use another model: ${commandLine('recover', [session], ['--model SPEC'])}`
+          : ''
       }`;
     case 'SESSION_MERGE_WAITING':
       return 'the merge is queued, and runs when the parent is idle';
@@ -191,9 +200,9 @@ export function hintFor(code: string, data: Readonly<Record<string, unknown>>): 
     case 'SESSION_NO_WORKSPACE':
       return workspaceHint(data);
     case 'SESSION_PATCH_TOO_LARGE':
-      return `add generated files to .gitignore, or merge it without its patch: tape merge ${session} --force`;
+      return `add generated files to .gitignore, or merge it without its patch: ${commandLine('merge', [session], ['--force'])}`;
     case 'SESSION_CANNOT_APPLY':
-      return `change those files and try again, merge without --apply, or apply it elsewhere: tape merge ${session} --apply --into-dir DIR`;
+      return `change those files and try again, merge without --apply, or apply it elsewhere: ${commandLine('merge', [session], ['--apply --into-dir DIR'])}`;
     case 'TAPE_UNSAFE_PLACE':
       if (data.owner !== undefined)
         return 'verbs that only read work; to write, copy the directory and name the copy with --home';
@@ -228,10 +237,11 @@ function wayBackHint(
   session: string,
   { renamed, imported }: Readonly<Record<string, unknown>>,
 ): string | undefined {
-  const name = shellWord(session);
   const ways = [
-    ...(typeof renamed === 'string' ? [`its new name with: tape rename ${shellWord(renamed)} ${name}`] : []),
-    ...(imported === true ? [`the import with: tape archive ${name}`] : []),
+    ...(typeof renamed === 'string'
+      ? [`its new name with: ${commandLine('rename', [renamed, session])}`]
+      : []),
+    ...(imported === true ? [`the import with: ${commandLine('archive', [session])}`] : []),
   ];
   return ways.length === 0 ? undefined : `take back ${ways.join('; or ')}`;
 }
@@ -270,7 +280,7 @@ function limitHint(limit: string, { max, children }: Readonly<Record<string, unk
 
 function workspaceHint({ session, path, git, commit }: Readonly<Record<string, unknown>>): string {
   if (path === undefined) return 'fork with one: tape fork PARENT --workspace worktree';
-  const merge = `merge without its files: tape merge ${String(session)} --force`;
+  const merge = `merge without its files: ${commandLine('merge', [String(session)], ['--force'])}`;
   if (commit === undefined) return merge;
   const again = `git --git-dir=${shellWord(String(git))} worktree add --force --detach ${shellWord(String(path))} ${String(commit)}`;
   return `${merge}; or recreate it from its base: ${again}`;
@@ -300,5 +310,5 @@ function hiddenHint(session: string, { seq, by, inherited }: Readonly<Record<str
   const reach = `name it by its position: ${place}`;
   return inherited === true
     ? reach
-    : `${reach}; or undo the rewind with: tape undo ${shellWord(`${session}@${String(by)}`)}`;
+    : `${reach}; or undo the rewind with: ${commandLine('undo', [`${session}@${String(by)}`])}`;
 }

@@ -69,13 +69,23 @@ export class TooLargeError extends Error {
   }
 }
 
-/** The server of the page cannot listen: exit 1. */
-export class ListenError extends Error {
-  readonly code = 'CLI_CANNOT_LISTEN';
+/** Something that the machine does not have, or does not do, with what it said. */
+abstract class MachineError extends Error {
+  abstract readonly code: string;
   readonly data: Readonly<Record<string, unknown>>;
 
   constructor(message: string, { data, cause }: { data: Readonly<Record<string, unknown>>; cause: unknown }) {
     super(message, { cause });
     this.data = data;
   }
+}
+
+/** A home is on a server, and the packages that talk to one are not installed: exit 1. */
+export class NoDriverError extends MachineError {
+  readonly code = 'CLI_NO_DRIVER';
+}
+
+/** The server of the page cannot listen: exit 1. */
+export class ListenError extends MachineError {
+  readonly code = 'CLI_CANNOT_LISTEN';
 }

@@ -4,6 +4,7 @@ import { userHome } from '../config/searched.ts';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
 import { exit } from '../exit.ts';
+import { keptName } from '../home.ts';
 import { assertOwn } from '../origin.ts';
 import { cronTimer } from './cron.ts';
 import { hookCommand, hooksAreOff, withHook } from './hook.ts';
@@ -122,7 +123,7 @@ async function jobIn({ io, home }: Context): Promise<Job> {
   for (const tool of transcriptTools) tool.roots({ env: watched, home: userHome(io) });
   // Where this user's trust in the home is recorded.
   noted('XDG_STATE_HOME', io.env.XDG_STATE_HOME);
-  const command = [...absoluteCommand(), 'import', '--yes', '--home', home.dir];
+  const command = [...absoluteCommand(), 'import', '--yes', '--home', keptName(home, 'have imports started')];
   for (const word of [...command, ...Object.values(env)])
     if (/\p{Cc}/u.test(word)) throw new UsageError(`cannot install '${word}': it has a control character`);
   return { command, env };

@@ -7,9 +7,12 @@ import { exit } from '../exit.ts';
  * be closed, before the import does. Says nothing, and succeeds whatever happens.
  */
 export function startAside({ home }: Pick<Context, 'home'>): number {
-  const words = [process.argv[1] ?? '', 'import', '--yes', '--quiet', '--home', home.dir];
+  const words = [process.argv[1] ?? '', 'import', '--yes', '--quiet'];
+  // An address can have a password, and every user sees the words of a process.
+  const { server, dir } = home;
+  const env = { ...process.env, TAPE_HOME: server?.given ?? dir };
   // The directory of a session may be removed meanwhile.
-  const child = spawn(process.execPath, words, { detached: true, stdio: 'ignore', cwd: '/' });
+  const child = spawn(process.execPath, words, { detached: true, stdio: 'ignore', cwd: '/', env });
   child.on('error', () => {});
   child.unref();
   return exit.done;

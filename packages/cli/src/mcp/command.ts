@@ -124,6 +124,7 @@ function ioFor(
     done: async () => {},
     saveMemory: () => {},
     onInterrupt: () => ({ [Symbol.dispose]: () => {} }),
+    onStop: () => ({ [Symbol.dispose]: () => {} }),
     terminal: () => undefined,
   };
   const fields = Object.entries(own).map(([name, value]) => [name, { value }]);

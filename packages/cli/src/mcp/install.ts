@@ -1,7 +1,7 @@
 import { homedir } from 'node:os';
-import { resolve } from 'node:path';
 import type { Context } from '../context.ts';
 import { exit } from '../exit.ts';
+import { keptName } from '../home.ts';
 import { withJsonValue } from '../install/json-value.ts';
 import { commandOnPath } from '../install/own-command.ts';
 import { fileAt } from '../install/place.ts';
@@ -60,14 +60,14 @@ function sentence(
 function entryFor(
   client: Client,
   { readOnly }: { readonly readOnly: boolean },
-  { io, options }: Context,
+  { io, options, home }: Context,
 ): Entry {
   const [command = 'tape', ...before] = commandOnPath(io.env);
-  const home = options.home === undefined ? [] : ['--home', resolve(io.cwd, options.home)];
+  const named = options.home === undefined ? [] : ['--home', keptName(home, 'install the MCP server')];
   return {
     ...(client.typed === true && { type: 'stdio' }),
     command,
-    args: [...before, 'mcp', ...(readOnly ? ['--read-only'] : []), ...home],
+    args: [...before, 'mcp', ...(readOnly ? ['--read-only'] : []), ...named],
   };
 }
 

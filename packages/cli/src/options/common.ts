@@ -3,7 +3,8 @@ export const commonOptions = {
   home: {
     type: 'string',
     takes: 'DIR',
-    describe: 'Tape home (default: $TAPE_HOME, else the nearest .tape, else ~/.tape)',
+    describe:
+      'Tape home, or postgres://HOST/DATABASE (default: $TAPE_HOME, else the nearest .tape, else ~/.tape)',
   },
   base: {
     type: 'string',

@@ -1,5 +1,6 @@
 import type { CallSettings, Effort } from '@tapedeck/runtime';
 import { UsageError } from '../errors/kinds.ts';
+import { engineOptions } from './engine.ts';
 
 /** The options of a verb that runs a model. */
 export interface ModelArgs extends SettingsArgs {
@@ -9,6 +10,7 @@ export interface ModelArgs extends SettingsArgs {
   readonly maxSteps?: number | undefined;
   readonly yes?: boolean | undefined;
   readonly record?: string | undefined;
+  readonly engine?: string | undefined;
 }
 
 /** The options of a verb for settings of model calls. */
@@ -70,8 +72,8 @@ const recordOptions = {
   },
 } as const;
 
-/** The options of every verb that runs sessions. */
-export const runOptions: typeof modelOptions &
+/** The options of every verb whose process runs sessions. */
+export const processOptions: typeof modelOptions &
   typeof settingsOptions &
   typeof stepOptions &
   typeof approvalOptions &
@@ -81,6 +83,12 @@ export const runOptions: typeof modelOptions &
   ...stepOptions,
   ...approvalOptions,
   ...recordOptions,
+};
+
+/** Those of a verb that runs sessions, and can leave their children to workers. */
+export const runOptions: typeof processOptions & typeof engineOptions = {
+  ...processOptions,
+  ...engineOptions,
 };
 
 /**

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import type { SqliteTapeStore } from '@tapedeck/tape';
+import type { HomeStore } from '@tapedeck/tape';
 import type { Context } from '../context.ts';
 
 export interface WorkspaceArgs {
@@ -26,7 +26,7 @@ export const workspaceOptions = {
 /** Those options in the form of the runtime. */
 export async function workspaceIn(
   { workspace, repository }: WorkspaceArgs,
-  { io, home, store, parent }: Pick<Context, 'io' | 'home'> & { store: SqliteTapeStore; parent: string },
+  { io, home, store, parent }: Pick<Context, 'io' | 'home'> & { store: HomeStore; parent: string },
 ): Promise<{ readonly workspace?: 'worktree'; readonly repository?: string }> {
   if (workspace !== 'worktree') return {};
   if (repository !== undefined) return { workspace, repository: resolve(io.cwd, repository) };

@@ -98,9 +98,9 @@ export function partText(part: unknown): string {
   if (!isObject(part)) return '';
   switch (part.type) {
     case 'text':
-      return String(part.text);
+      return String(part.text ?? '');
     case 'reasoning':
-      return `(reasoning: ${String(part.text)})`;
+      return `(reasoning: ${String(part.text ?? '')})`;
     case 'tool-call':
       return callText(part);
     case 'tool-result':

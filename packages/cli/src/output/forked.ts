@@ -1,4 +1,5 @@
 import type { Forked } from '@tapedeck/tape';
+import { commandLine } from '../escape.ts';
 import { counted } from './counted.ts';
 
 /** The receipt of a fork or a branch as `--json` prints it; part of the documented contract. */
@@ -21,7 +22,7 @@ export function forkedLine(
   {
     done,
     workspace,
-    next = `Run it with: tape run ${session}`,
+    next = `Run it with: ${commandLine('run', [session])}`,
     undo,
   }: {
     readonly done: string;

@@ -1,12 +1,12 @@
 import { drawGraph, type SessionGraph } from '@tapedeck/graph';
-import type { Seq, SqliteTapeStore } from '@tapedeck/tape';
+import type { HomeStore, Seq } from '@tapedeck/tape';
 import type { Context } from '../context.ts';
 import { lineOptions } from './lineage.ts';
 
 /** Draws a session and its descendants, with their anchors. */
 export function drawLog(
   graph: SessionGraph,
-  { store, session }: { readonly store: SqliteTapeStore; readonly session: string },
+  { store, session }: { readonly store: HomeStore; readonly session: string },
   context: Context,
 ): string[] {
   const nodes = graph.find(session) === undefined ? [] : graph.subtree(session).map(({ node }) => node);

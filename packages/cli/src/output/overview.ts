@@ -1,7 +1,7 @@
 import type { Status } from '@tapedeck/runtime';
 import type { SessionInfo } from '@tapedeck/tape';
 import type { Context } from '../context.ts';
-import { shellWord } from '../escape.ts';
+import { commandLine } from '../escape.ts';
 import { relativeTime } from '../terminal/time.ts';
 import { cutText } from '../terminal/width.ts';
 import { counted } from './counted.ts';
@@ -93,7 +93,7 @@ function answerOf(status: Status): string {
   const all = [status, ...children];
   const lackTool = all.filter(({ waiting }) => waiting.some((call) => call.for === 'tool'));
   return lackTool.length === 0 || all.some(({ waiting }) => waiting.some(isAnswerable))
-    ? `tape approve ${shellWord(session)}`
+    ? commandLine('approve', [session])
     : toolCommand(
         session,
         lackTool.map((one) => one.session),

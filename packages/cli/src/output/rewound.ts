@@ -2,6 +2,7 @@ import type { Undone } from '@tapedeck/runtime';
 import type { Rewound } from '@tapedeck/tape';
 import { actNames } from '@tapedeck/tape/internal';
 import type { Context } from '../context.ts';
+import { commandLine } from '../escape.ts';
 import { counted } from './counted.ts';
 
 /** The receipt of a rewind as `--json` prints it; part of the documented contract. */
@@ -26,13 +27,16 @@ export function reportForks({ forks }: Rewound, { status }: Context): void {
 /** What a rewind did, and the way back, also once something else is the newest act. */
 export function rewoundLine(
   { session, seq, to, hidden }: Rewound,
-  undo = `tape undo ${session}@${seq}`,
+  undo: string = commandLine('undo', [`${session}@${seq}`]),
 ): string {
   return `Rewound ${session} to @${to}: ${counted(hidden, 'entry', 'entries')} hidden, none removed (undo with: ${undo})`;
 }
 
 /** What an undo did, and the way back. */
-export function undoneLine(done: Undone, undo = `tape undo ${done.session}@${done.seq}`): string {
+export function undoneLine(
+  done: Undone,
+  undo: string = commandLine('undo', [`${done.session}@${done.seq}`]),
+): string {
   const { session, undone, act } = done;
   return `Undid ${actNames[act]} ${session}@${undone}: ${changeOf(done)} (undo with: ${undo})`;
 }

@@ -9,7 +9,7 @@ import type {
 } from '@tapedeck/runtime';
 import type { Context } from '../context.ts';
 import { hintFor } from '../errors/hint.ts';
-import { oneLine, SafePieces, shellWord } from '../escape.ts';
+import { commandLine, oneLine, SafePieces } from '../escape.ts';
 import { exit } from '../exit.ts';
 import { counted } from './counted.ts';
 import { usageJson } from './usage.ts';
@@ -108,20 +108,20 @@ export function endLines(
 
 /** What answers the calls that a session waits for. */
 export function waitingHint(session: string, calls: readonly WaitingCall[]): string {
-  const name = shellWord(session);
   const answerable = calls.filter(isAnswerable);
   const call = answerable[0] ?? calls.find(({ for: what }) => what === 'tool') ?? calls[0];
-  if (call === undefined) return `see what it waits for with: tape status ${name}`;
+  if (call === undefined) return `see what it waits for with: ${commandLine('status', [session])}`;
   if (call.for === 'tool')
     return toolHint(
       session,
       calls.flatMap((one) => (one.for === 'tool' ? (one.session ?? session) : [])),
     );
-  if (call.for === 'children') return `see what its children wait for with: tape status ${name}`;
-  const answer = `tape approve ${name}${answerable.length === 1 ? '' : ` ${shellWord(call.toolCallId)}`}`;
+  if (call.for === 'children')
+    return `see what its children wait for with: ${commandLine('status', [session])}`;
+  const words = [session, ...(answerable.length === 1 ? [] : [call.toolCallId])];
   return call.for === 'result'
-    ? `give the result with: ${answer} --output JSON`
-    : `approve it with: ${answer}; or deny it with: ${answer} --deny`;
+    ? `give the result with: ${commandLine('approve', words, ['--output JSON'])}`
+    : `approve it with: ${commandLine('approve', words)}; or deny it with: ${commandLine('approve', words, ['--deny'])}`;
 }
 
 /** Whether a call waits for what `tape approve` gives. */
@@ -137,8 +137,10 @@ export function toolHint(session: string, waiting?: readonly string[]): string {
 /** The command of that hint. */
 export function toolCommand(session: string, waiting: readonly string[] = [session]): string {
   const [first = session, ...others] = new Set(waiting);
-  const run = others.length === 0 ? `run ${shellWord(first)}` : `recover ${shellWord(session)}`;
-  return `tape ${run} --config FILE`;
+  const options = ['--config FILE'];
+  return others.length === 0
+    ? commandLine('run', [first], options)
+    : commandLine('recover', [session], options);
 }
 
 /** What the approval of a call can be given for, for good, each with the number that an answer names. */

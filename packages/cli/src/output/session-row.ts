@@ -1,5 +1,5 @@
 import type { SessionInfo } from '@tapedeck/tape';
-import { isDeleted, isoTime, treeParentOf } from '@tapedeck/tape/internal';
+import { isDeleted, isoTime, originOf, treeParentOf } from '@tapedeck/tape/internal';
 import { oneLine } from '../escape.ts';
 import type { Style } from '../terminal/style.ts';
 import { painted } from './session.ts';
@@ -21,8 +21,9 @@ export function sessionRow(
   { info, state }: Listed,
   { style, textOf }: { readonly style: Style; readonly textOf?: ((info: SessionInfo) => string) | undefined },
 ): string {
-  const { session, kind, head, fromAnchor, lastMessageAt, createdAt } = info;
+  const { session, kind, head, lastMessageAt, createdAt } = info;
   const { parent } = treeParentOf(info);
+  const { fromAnchor } = originOf(info);
   const paint = (cell: string, column: number) =>
     column === 0 ? style.text('bold', cell) : column === 2 ? painted(style, cell) : cell;
   const row = [

@@ -34,10 +34,23 @@ export function linkJson(
     type,
     derived = false,
     evidence,
-  }: { readonly type: string; readonly derived?: boolean; readonly evidence?: string | undefined },
+    call,
+    seq,
+  }: {
+    readonly type: string;
+    readonly derived?: boolean;
+    readonly evidence?: string | undefined;
+    readonly call?: string | undefined;
+    readonly seq?: number | undefined;
+  },
   parent: string | null | undefined,
 ): Readonly<Record<string, unknown>> {
-  return { parent: parent ?? null, type, derived, ...(evidence !== undefined && { evidence }) };
+  return {
+    ...{ parent: parent ?? null, type, derived },
+    ...(evidence !== undefined && { evidence }),
+    ...(call !== undefined && { call }),
+    ...(seq !== undefined && { seq }),
+  };
 }
 
 function countsJson(counts: SessionCounts): Readonly<Record<string, unknown>> {

@@ -1,5 +1,5 @@
 import type { SessionInfo } from '@tapedeck/tape';
-import { isDeleted } from '@tapedeck/tape/internal';
+import { isDeleted, originOf } from '@tapedeck/tape/internal';
 import type { SessionCounts } from '@tapedeck/tape/store';
 import type { Context } from '../context.ts';
 import { oneLine } from '../escape.ts';
@@ -95,6 +95,11 @@ export interface ListedChild {
   readonly text: string;
 }
 
+function anchorOf(info: SessionInfo): string {
+  const { fromAnchor } = originOf(info);
+  return fromAnchor === undefined ? '' : `⚓ ${fromAnchor}`;
+}
+
 /** Children of a session as a table for a terminal, with the first words of their results. */
 export function childrenTable(children: readonly ListedChild[], context: Look): string {
   const { io } = context;
@@ -104,7 +109,7 @@ export function childrenTable(children: readonly ListedChild[], context: Look): 
   ) => {
     const timeOf = isBrief ? briefTime : relativeTime;
     const others = results && children.some(({ info }) => info.kind !== 'subagent');
-    const anchors = !isBrief && children.some(({ info }) => info.fromAnchor !== undefined);
+    const anchors = !isBrief && children.some(({ info }) => anchorOf(info) !== '');
     const headings = [
       'session',
       'state',
@@ -119,7 +124,7 @@ export function childrenTable(children: readonly ListedChild[], context: Look): 
       state,
       others ? info.kind : '',
       `@${info.head}`,
-      anchors && info.fromAnchor !== undefined ? `⚓ ${info.fromAnchor}` : '',
+      anchors ? anchorOf(info) : '',
       timeOf(info.lastMessageAt ?? info.createdAt, io.now()),
       results ? oneLine(text, io.columns) : '',
     ]);

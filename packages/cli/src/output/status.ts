@@ -7,7 +7,7 @@
 import { stripVTControlCharacters } from 'node:util';
 import type { Status } from '@tapedeck/runtime';
 import type { Context } from '../context.ts';
-import { jsonText, oneLine, safe } from '../escape.ts';
+import { commandLine, jsonText, oneLine, safe } from '../escape.ts';
 import { textWidth } from '../terminal/width.ts';
 import { wrapText } from '../terminal/wrap.ts';
 import { awaitedOf, inputMax, toolHint } from './run.ts';
@@ -108,7 +108,7 @@ function statusParts(status: Status, { inHome }: Pick<Context, 'inHome'>): reado
     ...[{ session, waiting }, ...children]
       .filter((one) => one.waiting.some((call) => call.for === 'tool'))
       .map((one) => inHome(toolHint(one.session))),
-    ...(state === 'interrupted' ? [inHome(`continue it with: tape recover ${session}`)] : []),
+    ...(state === 'interrupted' ? [inHome(`continue it with: ${commandLine('recover', [session])}`)] : []),
     ...(servers.length === 0 ? [] : [`MCP ${servers.join(', ')}`]),
     ...(owner?.pid === undefined ? [] : [`process ${owner.pid}`]),
     ...(message === undefined ? [] : [message]),

@@ -1,4 +1,4 @@
-import type { Entry, SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
+import type { Entry, HomeStore, SessionInfo } from '@tapedeck/tape';
 
 /** Something that a person finds a place by: an anchor, a handoff or a compaction. */
 export interface Landmark {
@@ -13,7 +13,7 @@ const lookedMax = 1_000;
 
 /** The last landmarks of a session, oldest first; with `own`, those on its own tape. */
 export function landmarksOf(
-  store: Pick<SqliteTapeStore, 'entries'>,
+  store: Pick<HomeStore, 'entries'>,
   { id }: Pick<SessionInfo, 'id'>,
   { most, own = false }: { readonly most: number; readonly own?: boolean },
 ): readonly Landmark[] {
@@ -31,20 +31,7 @@ export function landmarksOf(
   }));
 }
 
-/** Whether something was done to a session that can be undone, of the last that was. */
-export function hasActs({ entries }: Pick<SqliteTapeStore, 'entries'>, id: string): boolean {
-  const own = (kind: Entry['kind']) => [...entries.read(id, { own: true, kind, last: 50 })];
-  return (
-    own('rewind').length > 0 || own('compaction').length > 0 || own('anchor').some((entry) => !isBegin(entry))
-  );
-}
-
 /** Whether an anchor neither begins a session nor belongs to a merge. */
-function isSet(entry: Entry): boolean {
-  return !isBegin(entry) && entry.name?.startsWith('merge/') !== true;
-}
-
-/** Whether an anchor is one with which a session begins. */
-export function isBegin({ name = '' }: Entry): boolean {
-  return /^(?:session|fork)\/|^intention$/.test(name);
+function isSet({ name = '' }: Entry): boolean {
+  return !/^(?:session|fork|merge)\/|^intention$/.test(name);
 }

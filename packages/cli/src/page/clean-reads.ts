@@ -1,11 +1,11 @@
-import type { Entry, SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
+import type { Entry, HomeStore, SessionInfo } from '@tapedeck/tape';
 
 /** Replaces the secrets in a value. */
 export type Clean = <T>(value: T) => T;
 
 /** A store whose entries have no secrets, and how many of them had some so far. */
 export interface CleanReads {
-  readonly store: SqliteTapeStore;
+  readonly store: HomeStore;
   redacted(): number;
 }
 
@@ -13,7 +13,7 @@ export interface CleanReads {
  * A store that gives entries without secrets: before a text is cut, where half of one would look like none. It finds each
  * session once: all that is read about many sessions names the same ones again and again.
  */
-export function cleanReads(store: SqliteTapeStore, clean: Clean): CleanReads {
+export function cleanReads(store: HomeStore, clean: Clean): CleanReads {
   const found = new Set<string>();
   function* cleaned(entries: Iterable<Entry>): Generator<Entry> {
     for (const entry of entries) {
@@ -23,11 +23,11 @@ export function cleanReads(store: SqliteTapeStore, clean: Clean): CleanReads {
       yield isSame ? entry : { ...entry, payload, meta };
     }
   }
-  const entries: SqliteTapeStore['entries'] = {
+  const entries: HomeStore['entries'] = {
     ...store.entries,
     read: (ref, query) => cleaned(store.entries.read(ref, query)),
   };
-  const sessions: SqliteTapeStore['sessions'] = { ...store.sessions, find: once(store.sessions.find) };
+  const sessions: HomeStore['sessions'] = { ...store.sessions, find: once(store.sessions.find) };
   const one = new Proxy(store, {
     get(target, key) {
       if (key === 'entries') return entries;
@@ -39,7 +39,7 @@ export function cleanReads(store: SqliteTapeStore, clean: Clean): CleanReads {
   return { store: one, redacted: () => found.size };
 }
 
-function once(find: SqliteTapeStore['sessions']['find']): SqliteTapeStore['sessions']['find'] {
+function once(find: HomeStore['sessions']['find']): HomeStore['sessions']['find'] {
   const found = new Map<string, SessionInfo | undefined>();
   return (ref) => {
     if (!found.has(ref)) found.set(ref, find(ref));

@@ -25,8 +25,10 @@ export interface HomeInfo {
 
 /** A session in a list. */
 export interface SessionRow {
-  /** What commands and addresses name it by. */
+  /** What commands and addresses name it by: its name, or its ULID. */
   readonly session: string;
+  /** Its name as a reader sees it, where `session` is its ULID. */
+  readonly name?: string;
   readonly id: string;
   readonly kind: string;
   /** What became of it, in the words of `tape sessions`. */
@@ -58,7 +60,7 @@ export interface SessionsQuery {
   readonly state?: 'open' | 'merged' | 'failed';
   /** Without `tree` alone. */
   readonly sort?: 'last' | 'created' | 'name' | 'messages' | 'tokens';
-  /** Sessions without a parent, each with all below it. */
+  /** Each below its nearest ancestor that is listed too. */
   readonly tree?: boolean;
   /** Archived ones and drafts too. */
   readonly all?: boolean;
@@ -89,10 +91,15 @@ export interface LineageRow {
   readonly standing?: 'open' | 'merged' | 'ended';
   /** What the row says, as `tape graph` says it. */
   readonly label: string;
-  /** Where a click leads: `SESSION` or `SESSION@SEQ`. Absent for a deleted session, which stands for those below it. */
-  readonly place?: string;
-  /** The session of the row, or on whose lane the mark stands; of folded rows, the session above them. */
+  /**
+   * The session of the row, or on whose lane the mark stands; of folded rows, the session above them. Absent for a deleted
+   * session, which stands for those below it.
+   */
   readonly session?: string;
+  /** Its name as a reader sees it, where `session` is its ULID. */
+  readonly name?: string;
+  /** Of a mark, its position. */
+  readonly seq?: number;
   readonly id?: string;
   readonly kind?: string;
   readonly state?: string;
@@ -251,8 +258,8 @@ export type Part =
   | { readonly type: 'file'; readonly mediaType: string; readonly bytes?: number; readonly name?: string }
   /** The state of an anchor, or the payload of an event, as JSON. */
   | { readonly type: 'state'; readonly text: string; readonly cut?: Cut }
-  /** There is no content: it was erased, or a bundle did not bring it. */
-  | { readonly type: 'gone'; readonly why: 'redacted' | 'absent' }
+  /** There is no content: it was erased, a bundle did not bring it, or what is stored cannot be read. */
+  | { readonly type: 'gone'; readonly why: 'redacted' | 'absent' | 'damaged' }
   /** So many more parts, which the command shows. */
   | { readonly type: 'more'; readonly parts: number; readonly line: string };
 
@@ -302,10 +309,14 @@ export interface SeenRange {
   readonly why: string;
 }
 
-/** What a model was given for an answer. */
+/** What a model was given for an answer; or, at a position of no answer, what it would be given there. */
 export interface Seen {
   readonly session: string;
   readonly seq: number;
+  /** What is at the position; `damaged`: what is stored there cannot be read. */
+  readonly entry: 'answer' | 'other' | 'damaged';
+  /** Of what is no answer: the positions of the answer before it and of the one behind it, as far as there are. */
+  readonly nearest?: readonly number[];
   readonly policy: string;
   readonly target?: string;
   readonly tokens: number;
@@ -330,7 +341,7 @@ export interface Seen {
     readonly added: readonly (readonly [number, number])[];
     readonly removed: readonly SeenRange[];
   };
-  /** Shows the messages themselves. */
+  /** Shows the messages themselves; or, where they cannot be read, what is wrong. */
   readonly commands: readonly Command[];
 }
 
@@ -370,10 +381,11 @@ export interface Parting {
 export interface TraceRow {
   readonly depth: number;
   readonly direction: 'here' | 'from' | 'into' | 'inherited';
-  readonly place?: string;
   readonly text: string;
-  /** Of a source: the child and the positions of it that were merged. */
+  /** Where a click leads; absent for a deleted session. Without a position, to the session. */
   readonly session?: string;
+  readonly seq?: number;
+  /** Of a source: the positions of the child that were merged. */
   readonly range?: readonly [number, number];
   /** Of `here`: traces it in a terminal. */
   readonly command?: string;
@@ -411,7 +423,9 @@ export interface Finding {
   readonly weight: 'damage' | 'incomplete' | 'note';
   readonly section: string;
   readonly text: string;
-  readonly place?: string;
+  /** What it is about: a session, or an entry of it. */
+  readonly session?: string;
+  readonly seq?: number;
   readonly command?: string;
 }
 
@@ -443,8 +457,11 @@ export interface PageEvent {
   readonly tone: Tone;
 }
 
-/** Whether changes arrive: at once, when the connection is there again, or no longer. */
-export type Liveness = 'live' | 'lost' | 'ended';
+/**
+ * Whether changes arrive: at once, when the connection is there again, or no longer; or the server says nothing since a time,
+ * in milliseconds, though the connection is there.
+ */
+export type Liveness = 'live' | 'lost' | 'ended' | { readonly silentSince: number };
 
 /** Who follows a home. */
 export interface Follower {

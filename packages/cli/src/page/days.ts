@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import type { UsageSum } from '@tapedeck/runtime';
-import type { SqliteTapeStore } from '@tapedeck/tape';
+import type { HomeStore } from '@tapedeck/tape';
 import { isoTime } from '@tapedeck/tape/internal';
 import type { ModelCalls } from '@tapedeck/tape/store';
 
@@ -12,7 +12,7 @@ interface Days {
 }
 
 /** What was read of the sessions of a store: the sums of a home are stored, but not by day. */
-const known = new WeakMap<SqliteTapeStore, Map<string, Days>>();
+const known = new WeakMap<HomeStore, Map<string, Days>>();
 
 /** How long calls are read before others have their turn, in milliseconds. */
 const turnMs = 20;
@@ -22,7 +22,7 @@ const turnMs = 20;
  * is new since it was asked before, and all of it where something that counted was erased: the stored sum tells.
  */
 export async function daysOf(
-  store: SqliteTapeStore,
+  store: HomeStore,
   calls: readonly ModelCalls[],
 ): Promise<ReadonlyMap<string, UsageSum>> {
   const { addSums, noSum, sumOf } = await import('@tapedeck/runtime/internal');

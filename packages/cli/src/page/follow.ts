@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
-import { type HomeHead, treeParentOf } from '@tapedeck/tape/internal';
+import type { HomeStore, SessionInfo } from '@tapedeck/tape';
+import type { HomeHead } from '@tapedeck/tape/internal';
 import { toneOf } from '../output/session.ts';
 import { stated } from '../session/stated.ts';
 import type { PageEvent } from './data.ts';
-import { type PageSource, refOf } from './source.ts';
+import { type PageSource, parentRefOf, refOf } from './source.ts';
 
 /** How often the store is asked whether anything was written, in milliseconds: that takes microseconds. */
 const pollMs = 50;
@@ -53,7 +53,7 @@ interface Found {
 }
 
 /** What a page lacks that begins at a place: what was written since, and what runs or waits. */
-function begun(store: SqliteTapeStore, after: string): Found {
+function begun(store: HomeStore, after: string): Found {
   const from = headIn(after);
   const owned = ownedIn(store);
   if (from === undefined) return { head: store.homeHead(), ...{ owned, ...unnamed } };
@@ -62,14 +62,14 @@ function begun(store: SqliteTapeStore, after: string): Found {
 }
 
 /** A lease says more of a state than what is on a tape, and changes without it. */
-function writtenSince(store: SqliteTapeStore, before: Found): Found {
+function writtenSince(store: HomeStore, before: Found): Found {
   const owned = ownedIn(store);
   const states = [...before.owned.symmetricDifference(owned)];
   return foundBehind(store, { from: before.head, states, owned });
 }
 
 function foundBehind(
-  store: SqliteTapeStore,
+  store: HomeStore,
   {
     from,
     states,
@@ -104,7 +104,7 @@ const everything: Omit<PageEvent, 'at'> = {
 
 /** An event for each session that changed, as it was then. */
 async function eventsOf(
-  store: SqliteTapeStore,
+  store: HomeStore,
   { head, lines, changed, infos }: Found,
 ): Promise<readonly PageEvent[]> {
   const at = textOf(head);
@@ -114,7 +114,7 @@ async function eventsOf(
   const gone = [...lines].filter((id) => !there.has(id));
   return [
     ...(await stated(store, infos)).map(({ info, state }): PageEvent => {
-      const { parent } = treeParentOf(info);
+      const parent = parentRefOf(info);
       return {
         at,
         what: changed.get(info.id) ?? 'state',
@@ -130,7 +130,7 @@ async function eventsOf(
   ];
 }
 
-function ownedIn(store: SqliteTapeStore): ReadonlySet<string> {
+function ownedIn(store: HomeStore): ReadonlySet<string> {
   return new Set(store.leases.list().map(({ id }) => id));
 }
 

@@ -1,11 +1,11 @@
-import type { Entry, SqliteTapeStore } from '@tapedeck/tape';
+import type { Entry, HomeStore } from '@tapedeck/tape';
 import { callOf, isObject, isoTime, totalOf } from '@tapedeck/tape/internal';
 import { isTyped } from '../output/local-command.ts';
 import { toneOf } from '../output/session.ts';
 import type { Item } from '../transcript/fold.ts';
 import { mergeOf, stateIn } from '../transcript/item-rows.ts';
 import { isUndated, roleOf, timeOfEntry } from '../transcript/wanted.ts';
-import { isBegin } from './anchors.ts';
+import { isDamaged } from './damaged-reads.ts';
 import type { Command, TimelineItem } from './data.ts';
 import { partsIn, type ShowLine } from './parts.ts';
 import { refOf, shownAs } from './source.ts';
@@ -13,13 +13,15 @@ import { flat } from './texts.ts';
 
 /** What an item is shown with. */
 export interface Around {
-  readonly store: SqliteTapeStore;
+  readonly store: HomeStore;
   /** The session on whose own tape an entry is. */
   owner(entry: Entry): string;
   hiddenBy(seq: number): number | undefined;
   show: ShowLine;
+  /** Whether an undo of the act of an entry is possible now. */
+  canUndo(entry: Entry): boolean;
   /** A command about the entry at a position. */
-  line(verb: string, seq: number, ...words: readonly string[]): string;
+  line(verb: string, seq: number, ...options: readonly string[]): string;
 }
 
 /** Characters of a name. */
@@ -43,7 +45,7 @@ export function itemOf(item: Item, around: Around): TimelineItem {
     kind,
     ...((role === 'user' || role === 'assistant' || role === 'tool') && { role }),
     ...(entryKind === 'message' && !isTyped(entry) && { aside: true }),
-    ...(!isUndated(entry) && { at: isoTime(timeOfEntry(entry)) }),
+    ...(!isUndated(entry) && !isDamaged(entry) && { at: isoTime(timeOfEntry(entry)) }),
     ...(typeof meta.model === 'string' && { model: flat(meta.model, nameMax) }),
     ...(call !== undefined && { tokens: totalOf(call.usage) }),
     ...(label !== undefined && { name: flat(label, nameMax) }),
@@ -75,7 +77,7 @@ function kindOf({ kind, name = '', mark }: Entry): TimelineItem['kind'] {
 }
 
 /** The child of a merge, as the mark of the merge records it, under the name that it has now. */
-function childOf(entry: Entry, store: SqliteTapeStore): NonNullable<TimelineItem['child']> {
+function childOf(entry: Entry, store: HomeStore): NonNullable<TimelineItem['child']> {
   const state = stateIn(entry.payload);
   const { child: name } = mergeOf(entry, state);
   const info = shownAs(store, typeof state.child === 'string' ? state.child : name);
@@ -92,10 +94,13 @@ function childOf(entry: Entry, store: SqliteTapeStore): NonNullable<TimelineItem
 }
 
 /** What can be done at an entry. */
-function commandsOf(entry: Entry, kind: TimelineItem['kind'], { line, show }: Around): readonly Command[] {
-  const { seq, meta, inherited } = entry;
-  const isAct =
-    (kind === 'anchor' && !isBegin(entry)) || kind === 'boundary' || kind === 'merge' || kind === 'rewind';
+function commandsOf(
+  entry: Entry,
+  kind: TimelineItem['kind'],
+  { line, show, canUndo }: Around,
+): readonly Command[] {
+  if (isDamaged(entry)) return [];
+  const { seq, meta } = entry;
   return [
     { what: 'Fork here', line: line('fork', seq) },
     { what: 'Print it', line: show(seq) },
@@ -103,6 +108,6 @@ function commandsOf(entry: Entry, kind: TimelineItem['kind'], { line, show }: Ar
       ? [{ what: 'See what its model saw', line: line('view', seq, '--explain') }]
       : []),
     ...(kind === 'merge' ? [{ what: 'Trace it', line: line('trace', seq) }] : []),
-    ...(isAct && !inherited ? [{ what: 'Undo it', line: line('undo', seq) }] : []),
+    ...(canUndo(entry) ? [{ what: 'Undo it', line: line('undo', seq) }] : []),
   ];
 }

@@ -1,4 +1,4 @@
-import type { SqliteTapeStore } from '@tapedeck/tape';
+import type { HomeStore } from '@tapedeck/tape';
 
 interface Known {
   changes: number;
@@ -6,7 +6,7 @@ interface Known {
 }
 
 /** What was read of stores since the last change. */
-const stores = new WeakMap<SqliteTapeStore, Known>();
+const stores = new WeakMap<HomeStore, Known>();
 
 /** What is kept of a store at a time. */
 const keptMax = 8;
@@ -15,7 +15,7 @@ const keptMax = 8;
  * Reads something of a store, or returns what was read before, if nothing was written since: the parts of a list are asked
  * for one after another, and what orders them costs more than they do.
  */
-export function known<T>(store: SqliteTapeStore, what: string, read: () => T): T {
+export function known<T>(store: HomeStore, what: string, read: () => T): T {
   const changes = store.changes();
   let at = stores.get(store);
   if (at?.changes !== changes) {

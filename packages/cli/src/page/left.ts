@@ -1,4 +1,4 @@
-import type { SessionInfo } from '@tapedeck/tape';
+import type { HomeStore, SessionInfo } from '@tapedeck/tape';
 import { toneOf } from '../output/session.ts';
 import { stated } from '../session/stated.ts';
 import { type Left, leftIn } from '../transcript/forks.ts';
@@ -28,9 +28,9 @@ export async function withLeft(
     Map.groupBy(left, ({ at }) => at),
     ([seq, here]): TimelineItem => ({
       ...{ seq, owner, inherited: false, kind: 'forks', parts: [] },
-      forks: here.flatMap((one) => forkOf(one, states)),
+      forks: here.flatMap((one) => forkOf(store, one, states)),
       ...(here.some((one) => 'more' in one) && { moreForks: true }),
-      commands: [{ what: 'List all children', line: lineOf(source, 'children', owner) }],
+      commands: [{ what: 'List all children', line: lineOf(source, 'children', [owner]) }],
     }),
   );
   // A child has read the entry at its place: it comes behind that.
@@ -39,8 +39,12 @@ export async function withLeft(
   );
 }
 
-function forkOf(one: Left, states: ReadonlyMap<string, string>): NonNullable<TimelineItem['forks']> {
+function forkOf(
+  store: HomeStore,
+  one: Left,
+  states: ReadonlyMap<string, string>,
+): NonNullable<TimelineItem['forks']> {
   if (!('child' in one)) return [];
   const state = states.get(one.child.id) ?? '';
-  return [{ session: one.child.session, state, tone: toneOf(state) }];
+  return [{ session: refOf(store, one.child), state, tone: toneOf(state) }];
 }

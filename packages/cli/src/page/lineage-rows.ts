@@ -1,4 +1,4 @@
-import type { SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
+import type { HomeStore, SessionInfo } from '@tapedeck/tape';
 import { isDeleted, isoTime, treeParentOf } from '@tapedeck/tape/internal';
 import { toneOf } from '../output/session.ts';
 import { type Stated, stated } from '../session/stated.ts';
@@ -6,12 +6,12 @@ import type { Drawn } from './closed.ts';
 import type { LineageRow } from './data.ts';
 import { type Marks, mergeOf, namerOf } from './marks.ts';
 import { aboutMax } from './session-row.ts';
-import { refOf } from './source.ts';
+import { refOf, withName } from './source.ts';
 import { flat } from './texts.ts';
 
 /** Makes rows of an answer of the rows of a drawing: with what their sessions are in now, and where a click leads. */
 export async function lineageRows(
-  store: SqliteTapeStore,
+  store: HomeStore,
   rows: readonly Drawn[],
   { about }: Marks,
 ): Promise<readonly LineageRow[]> {
@@ -25,28 +25,26 @@ export async function lineageRows(
   return rows.map((row) => {
     const { node, mark, of, depth, lanes, label, sessions, left = 0 } = row;
     const on = states.get(node?.id ?? of?.id ?? '');
-    const ref = on === undefined ? undefined : refOf(store, on.info);
+    const named = on === undefined ? undefined : withName(refOf(store, on.info), on.info);
     const at = {
       depth,
       lanes,
-      ...(ref !== undefined && { session: ref }),
+      ...named,
       ...(on !== undefined && { id: on.info.id }),
     };
     if (mark !== undefined) {
       const { shape = 'anchor', merge } = about.get(mark) ?? {};
       const said = merge && mergeOf(merge, namer);
       return {
-        ...{ ...at, shape, label, sessions },
-        ...(ref !== undefined && { place: `${ref}@${mark.seq}` }),
+        ...{ ...at, shape, label, sessions, seq: mark.seq },
         ...(said !== undefined && { merges: [said] }),
       };
     }
-    if (node === undefined)
-      return { ...at, shape: 'more', label, ...(ref !== undefined && { place: ref }), sessions };
-    if (isDeleted(node) || on === undefined || ref === undefined)
+    if (node === undefined) return { ...at, shape: 'more', label, sessions };
+    if (isDeleted(node) || on === undefined)
       return { depth, lanes, shape: 'session', standing: 'ended', label: 'a deleted session', sessions };
     return {
-      ...{ ...at, shape: 'session' as const, place: ref, label },
+      ...{ ...at, shape: 'session' as const, label },
       ...(row.shape !== 'mark' && row.shape !== 'more' && { standing: row.shape }),
       ...sessionFields(on),
       ...parents(on.info),
@@ -59,7 +57,7 @@ export async function lineageRows(
 
 /** Finds the parents of sessions in the tree, unless they were deleted. */
 function parentsOf(
-  store: SqliteTapeStore,
+  store: HomeStore,
   infos: readonly SessionInfo[],
 ): (info: SessionInfo) => Pick<LineageRow, 'parent'> {
   const ids = new Set(infos.flatMap((info) => treeParentOf(info).parentId ?? []));

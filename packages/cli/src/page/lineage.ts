@@ -1,5 +1,5 @@
 import type { LayoutOptions, PictureRow, SessionGraph, SessionNode } from '@tapedeck/graph';
-import type { SqliteTapeStore } from '@tapedeck/tape';
+import type { HomeStore } from '@tapedeck/tape';
 import { without } from './closed.ts';
 import type { Lineage, LineageRow, Page, PageData } from './data.ts';
 import { known } from './known.ts';
@@ -21,12 +21,12 @@ export async function lineage(
   if (session === '')
     return {
       ...(await newestTrees(source, { all, opened, closed: left, offset })),
-      command: lineOf(source, 'graph', ...(all ? ['--all'] : [])),
+      command: lineOf(source, 'graph', [], all ? ['--all'] : []),
     };
   const name = refOf(source.store, needShown(source.store, session));
   return {
     ...(await family(source, { session, closed: left, offset })),
-    command: lineOf(source, 'graph', name),
+    command: lineOf(source, 'graph', [name]),
   };
 }
 
@@ -116,7 +116,7 @@ interface Drawing {
 
 /** The rows of a tree, with a few marks of the sessions that are drawn. Those of a large one are kept. */
 function drawnTree(
-  store: SqliteTapeStore,
+  store: HomeStore,
   {
     root,
     all,
@@ -152,12 +152,12 @@ function drawnTree(
 }
 
 /** Names that several sessions have. */
-function sharedIn(store: SqliteTapeStore): ReadonlySet<string> {
+function sharedIn(store: HomeStore): ReadonlySet<string> {
   return known(store, 'shared', () => store.sharedNames());
 }
 
 /** When something was last said in the sessions of a graph. */
-function activityIn(store: SqliteTapeStore, graph: SessionGraph): (node: SessionNode) => number {
+function activityIn(store: HomeStore, graph: SessionGraph): (node: SessionNode) => number {
   const times = store.spokenTimes(graph.list().map(({ id }) => id));
   return ({ id }) => times.get(id) ?? 0;
 }

@@ -1,5 +1,5 @@
 import type { MergeRecord, PictureMark, SessionNode } from '@tapedeck/graph';
-import type { SqliteTapeStore } from '@tapedeck/tape';
+import type { HomeStore } from '@tapedeck/tape';
 import { isDeleted } from '@tapedeck/tape/internal';
 import { landmarksOf } from './anchors.ts';
 import type { LineageMerge, LineageRow } from './data.ts';
@@ -21,7 +21,7 @@ const landmarksMax = 50;
 
 /** The landmarks of sessions, and the merges into them. */
 export function marksOf(
-  store: SqliteTapeStore,
+  store: HomeStore,
   nodes: readonly SessionNode[],
   {
     of,
@@ -61,7 +61,7 @@ function labelOf(child: string, { type, range, seq, undone }: MergeRecord): stri
 }
 
 /** Returns a function that gives the name of the session of a ULID; undefined for one that was deleted. */
-export function namerOf(store: SqliteTapeStore): (id: string) => string | undefined {
+export function namerOf(store: HomeStore): (id: string) => string | undefined {
   const known = new Map<string, string | undefined>();
   return (id) => {
     if (!known.has(id)) {

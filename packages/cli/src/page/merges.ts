@@ -1,9 +1,9 @@
-import type { SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
+import type { HomeStore, SessionInfo } from '@tapedeck/tape';
 import type { LineageMerge } from './data.ts';
 import { refOf, shownAs } from './source.ts';
 
 /** The last merge or discard of a session, unless the session that received it was deleted. */
-export function lastMerge(store: SqliteTapeStore, info: SessionInfo): LineageMerge | undefined {
+export function lastMerge(store: HomeStore, info: SessionInfo): LineageMerge | undefined {
   let found: LineageMerge | undefined;
   for (const line of store.lineage.read({ session: info.id, types: ['merge', 'discard'] })) {
     const { type, into, seq, range } = line;

@@ -3,8 +3,9 @@
  * store that is read and of what is asked, in the file of its name. They read by the same functions as the verbs, and of a
  * home of any size only what they answer. `source.ts` has what they are given. `item.ts` and `parts.ts` make the items of a
  * timeline of those of a transcript, `marks.ts` and `lineage-rows.ts` the rows of the lineage, and `days.ts` the sums of
- * the plot. `readable.ts` keeps what misleads a reader out of all texts. `whole.ts` writes all that an exported file answers, which `embedded.ts` has the types of. Imports `session`, `transcript`, `output`, `lineage`, `errors` and `escape`.
+ * the plot. `damaged-reads.ts` reads past what is damaged, and `readable.ts` keeps what misleads a reader out of all texts. `whole.ts` writes all that an exported file answers, which `embedded.ts` has the types of. Imports `session`, `transcript`, `output`, `lineage`, `errors` and `escape`.
  */
+import { damagedReads } from './damaged-reads.ts';
 import type { PageData, PageEvent } from './data.ts';
 import { findings } from './findings.ts';
 import { follow } from './follow.ts';
@@ -14,15 +15,16 @@ import { parting } from './parting.ts';
 import { seen } from './seen.ts';
 import { session } from './session.ts';
 import { sessions } from './sessions.ts';
-import type { PageSource } from './source.ts';
+import type { LiveSource } from './source.ts';
 import { timeline } from './timeline.ts';
 import { trace } from './trace.ts';
 import { usage } from './usage.ts';
 
+export { findingsMax } from './findings.ts';
 export { fitting } from './fits.ts';
 export { readable } from './readable.ts';
 export type { Scope } from './scope.ts';
-export type { Checked, PageSource } from './source.ts';
+export type { Checked, LiveSource } from './source.ts';
 export { wholeJson } from './whole.ts';
 
 /** What answers a page, and tells it what changes behind a place of the home, until the signal: a few events at a time. */
@@ -31,7 +33,8 @@ export interface LivePage extends Omit<PageData, 'follow'> {
 }
 
 /** Answers what a page asks, from a store that is open while it does. */
-export function pageOf(source: PageSource): LivePage {
+export function pageOf(given: LiveSource): LivePage {
+  const source = { ...given, store: damagedReads(given.store) };
   return {
     home: async () => home(source),
     sessions: async (query) => await sessions(source, query),

@@ -1,10 +1,10 @@
 import type { DiffSide } from '@tapedeck/runtime';
-import type { SqliteTapeStore } from '@tapedeck/tape';
+import type { HomeStore } from '@tapedeck/tape';
 import { textDiff } from '../output/text-diff.ts';
 import { readPlace } from '../session/place.ts';
 import { stateIn } from '../transcript/item-rows.ts';
 import type { PageData, Parting, PartingSide } from './data.ts';
-import { lineOf, needShown, type PageSource, refOf, shownAs } from './source.ts';
+import { lineOf, needShown, type PageSource, placesOf, refOf, shownAs } from './source.ts';
 import { flat } from './texts.ts';
 
 /** Names of a list of an answer, characters of a name, and of the value of a state. */
@@ -31,6 +31,7 @@ export async function parting(
     ...(at !== undefined && { at }),
   });
   const { base, a, b } = await diffSessions(store, asked(places.a), asked(places.b), { messages: 0 });
+  const common = base === undefined ? undefined : shownAs(store, base.session);
   const names = { a: refOf(store, places.a.info), b: refOf(store, places.b.info) };
   const answers =
     a.answer === undefined || b.answer === undefined
@@ -45,14 +46,17 @@ export async function parting(
     ...(base !== undefined && {
       // A deleted session can have the last common entry: both sides have it, too.
       common: {
-        session: shownAs(store, base.session) === undefined ? names.a : base.session,
+        session: common === undefined ? names.a : refOf(store, common),
         seq: base.seq,
       },
     }),
     files: filesOf(a, b),
     states: statesOf(store, { a, b, ids: { a: places.a.info.id, b: places.b.info.id } }),
     ...(answers !== undefined && { answers: answers.slice(0, answersMax) }),
-    command: lineOf(source, 'diff', `${names.a}@${a.at}`, `${names.b}@${b.at}`),
+    command: lineOf(source, 'diff', [
+      placesOf(store, places.a.info)(a.at),
+      placesOf(store, places.b.info)(b.at),
+    ]),
   };
 }
 
@@ -80,7 +84,7 @@ function filesOf(a: DiffSide, b: DiffSide): Parting['files'] {
 }
 
 function statesOf(
-  store: SqliteTapeStore,
+  store: HomeStore,
   {
     a,
     b,

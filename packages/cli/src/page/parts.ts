@@ -6,6 +6,7 @@ import { commandOutput, commandText, isTyped } from '../output/local-command.ts'
 import type { Item } from '../transcript/fold.ts';
 import { otherText, stateIn } from '../transcript/item-rows.ts';
 import { argumentLines, callOf, outputOf, partsOf } from '../transcript/parts.ts';
+import { isDamaged } from './damaged-reads.ts';
 import type { CallPart, CallState, Part } from './data.ts';
 import { flat, kept } from './texts.ts';
 
@@ -48,8 +49,8 @@ export function partsIn(item: Item, show: ShowLine): readonly Part[] {
   return [stateOf(payload, show(seq))];
 }
 
-function gone({ absent }: Pick<Entry, 'absent'>): Part {
-  return { type: 'gone', why: absent === true ? 'absent' : 'redacted' };
+function gone(entry: Entry): Part {
+  return { type: 'gone', why: isDamaged(entry) ? 'damaged' : entry.absent === true ? 'absent' : 'redacted' };
 }
 
 function stateOf(value: Json, line: string): Part {

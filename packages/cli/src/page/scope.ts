@@ -1,4 +1,4 @@
-import type { SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
+import type { HomeStore, SessionInfo } from '@tapedeck/tape';
 import { isDeleted, isSummarizer } from '@tapedeck/tape/internal';
 
 /** A session of an exported file, and which of its entries are in it. */
@@ -13,11 +13,7 @@ export interface Scoped {
 export type Scope = 'session' | 'lineage' | 'tree';
 
 /** The sessions of an exported file, by their ULIDs. */
-export function scopeOf(
-  store: SqliteTapeStore,
-  info: SessionInfo,
-  scope: Scope,
-): ReadonlyMap<string, Scoped> {
+export function scopeOf(store: HomeStore, info: SessionInfo, scope: Scope): ReadonlyMap<string, Scoped> {
   const infos = new Map([[info.id, { info, upTo: info.head, floor: info.floor }]]);
   let upTo = info.base;
   for (let at = parentOf(store, info); at !== undefined && !infos.has(at.id); at = parentOf(store, at)) {
@@ -39,7 +35,7 @@ export function scopeOf(
 }
 
 /** The session that another was forked from, unless it was deleted. */
-function parentOf(store: SqliteTapeStore, { parentId }: SessionInfo): SessionInfo | undefined {
+function parentOf(store: HomeStore, { parentId }: SessionInfo): SessionInfo | undefined {
   const info = parentId === undefined ? undefined : store.sessions.find(parentId);
   return info === undefined || isDeleted(info) ? undefined : info;
 }

@@ -1,9 +1,11 @@
-import { type Json, type SqliteTapeStore, view } from '@tapedeck/tape';
+import { type Entry, type HomeStore, type Json, TapeError, view } from '@tapedeck/tape';
 import { isObject, policyText } from '@tapedeck/tape/internal';
 import { policyOfLastCall, receivedManifest } from '../session/received.ts';
+import { roleOf } from '../transcript/wanted.ts';
+import { isDamaged } from './damaged-reads.ts';
 import type { PageData, Seen, SeenRange } from './data.ts';
 import { differenceOf, type Range } from './ranges.ts';
-import { lineOf, needShown, type PageSource, refOf } from './source.ts';
+import { lineOf, needShown, type PageSource, placesOf, refOf } from './source.ts';
 import { flat } from './texts.ts';
 
 /** Ranges of an answer, and of what changed; and characters of a text of a manifest. */
@@ -24,16 +26,20 @@ export function seen(
 ): Seen {
   const { store } = source;
   const info = needShown(store, session);
-  const ref = refOf(store, info);
   const at = store.entries.resolve(info.id, seq);
+  const place = placesOf(store, info)(at);
+  const entry = entryOf(store, info.id, at);
   const received = receivedManifest(store, info.id, at, most);
   const manifest: Readonly<Record<string, Json>> = received ?? viewAt(store, info.id, at);
   const ranges = rangesIn(manifest);
   const before = received === undefined ? undefined : answerBefore(store, info.id, at);
   const { target, digest, pruned, same, fault } = manifest;
+  const isUnread = entry === 'damaged' || (isObject(fault) && fault.code === 'TAPE_CORRUPT');
   return {
-    session: ref,
+    session: refOf(store, info),
     seq: at,
+    entry,
+    ...(entry !== 'answer' && { nearest: nearestAnswers(store, info.id, at) }),
     ...sizeOf(manifest),
     ...(typeof target === 'string' && { target: flat(target, textMax) }),
     digest: typeof digest === 'string' ? flat(digest, textMax) : '',
@@ -50,21 +56,49 @@ export function seen(
         ...changesOf(rangesIn(before.manifest), ranges),
       },
     }),
-    commands: [
-      { what: 'Print the messages', line: lineOf(source, 'view', `${ref}@${at}`) },
-      { what: 'Print each entry with the reason', line: lineOf(source, 'view', `${ref}@${at}`, '--explain') },
-    ],
+    commands: isUnread
+      ? [{ what: 'Say what is wrong', line: lineOf(source, 'check', [refOf(store, info)]) }]
+      : [
+          { what: 'Print the messages', line: lineOf(source, 'view', [place]) },
+          { what: 'Print each entry with the reason', line: lineOf(source, 'view', [place], ['--explain']) },
+        ],
   };
 }
 
-function viewAt(store: SqliteTapeStore, id: string, at: number): Readonly<Record<string, Json>> {
+function entryOf(store: HomeStore, id: string, at: number): Seen['entry'] {
+  const [entry] = store.entries.read(id, { from: at, to: at });
+  if (entry === undefined) return 'other';
+  if (isDamaged(entry)) return 'damaged';
+  return isAnswer(entry) ? 'answer' : 'other';
+}
+
+/** Whether a model said an entry. One whose content was erased is known by the model. */
+function isAnswer(entry: Entry): boolean {
+  return roleOf(entry) === 'assistant' || typeof entry.meta.model === 'string';
+}
+
+/** The answers around a position. */
+function nearestAnswers(store: HomeStore, id: string, at: number): readonly number[] {
+  const before = [...store.entries.read(id, { to: at, kind: 'message', last: lookedMax })];
+  const behind = store.entries.read(id, { from: at, kind: 'message', limit: lookedMax });
+  return [before.findLast(isAnswer), Iterator.from(behind).find(isAnswer)].flatMap((entry) =>
+    entry === undefined ? [] : [entry.seq],
+  );
+}
+
+function viewAt(store: HomeStore, id: string, at: number): Readonly<Record<string, Json>> {
   const policy = policyOfLastCall(store, id, at);
-  const entries = [...Iterator.from(store.views.entries(id, { policy, at })).take(entriesMax + 1)];
-  if (entries.length > entriesMax) {
-    const message = `the view has more than ${entriesMax} entries`;
-    return { policy: policyText(policy), fault: { message } };
+  try {
+    const entries = [...Iterator.from(store.views.entries(id, { policy, at })).take(entriesMax + 1)];
+    if (entries.length > entriesMax) {
+      const message = `the view has more than ${entriesMax} entries`;
+      return { policy: policyText(policy), fault: { message } };
+    }
+    return view(entries, { policy }).manifest() as unknown as Readonly<Record<string, Json>>;
+  } catch (error) {
+    if (!(error instanceof TapeError) || error.code !== 'TAPE_CORRUPT') throw error;
+    return { policy: policyText(policy), fault: { code: error.code, message: error.message } };
   }
-  return view(entries, { policy }).manifest() as unknown as Readonly<Record<string, Json>>;
 }
 
 /** A manifest comes from the tape: what it says can be any JSON. */
@@ -119,7 +153,7 @@ const pageSize = 20;
 
 /** The last answer before a position, of what is visible there, whose view is recorded. */
 function answerBefore(
-  store: SqliteTapeStore,
+  store: HomeStore,
   id: string,
   at: number,
 ): { readonly seq: number; readonly manifest: Readonly<Record<string, Json>> } | undefined {

@@ -1,7 +1,8 @@
-import { isoTime, treeParentOf } from '@tapedeck/tape/internal';
+import { isoTime } from '@tapedeck/tape/internal';
 import { toneOf } from '../output/session.ts';
 import type { Stated } from '../session/stated.ts';
 import type { SessionRow } from './data.ts';
+import { ownRefOf, parentRefOf, withName } from './source.ts';
 import { flat } from './texts.ts';
 
 /** Characters of a title that a list shows. */
@@ -9,10 +10,10 @@ export const aboutMax = 200;
 
 /** A session in a list. It has its counts and its title where the query selects them. */
 export function sessionRow({ info, state }: Pick<Stated, 'info' | 'state'>, depth = 0): SessionRow {
-  const { session, id, kind, title = '', base, head, messageCount, counts, lastMessageAt, createdAt } = info;
-  const { parent } = treeParentOf(info);
+  const { id, kind, title = '', base, head, messageCount, counts, lastMessageAt, createdAt } = info;
+  const parent = parentRefOf(info);
   return {
-    session,
+    ...withName(ownRefOf(info), info),
     id,
     kind,
     state,

@@ -1,11 +1,12 @@
 import type { SessionInfo as Info } from '@tapedeck/tape';
-import { isDeleted } from '@tapedeck/tape/internal';
+import { isDeleted, originOf, treeParentOf } from '@tapedeck/tape/internal';
 import { type Stated, stated } from '../session/stated.ts';
-import { hasActs, landmarksOf } from './anchors.ts';
+import { landmarksOf } from './anchors.ts';
+import { canUndoNewest } from './can-undo.ts';
 import type { Command, SessionInfo } from './data.ts';
 import { lastMerge } from './merges.ts';
 import { sessionRow } from './session-row.ts';
-import { lineOf, needShown, type PageSource, refOf } from './source.ts';
+import { lineOf, needShown, type PageSource, refOf, shownAs, withName } from './source.ts';
 import { waitingCalls } from './waiting.ts';
 
 /** Landmarks of an answer. */
@@ -35,17 +36,22 @@ export async function sessionInfo(
   { own = false }: { readonly own?: boolean } = {},
 ): Promise<SessionInfo> {
   const { store } = source;
-  const origin = info.parentId === undefined ? undefined : store.sessions.find(info.parentId);
+  const { parentId, fromAnchor } = originOf(info);
+  const origin = parentId === undefined ? undefined : store.sessions.find(parentId);
   const merged = lastMerge(store, info);
+  // One that was deleted cannot be opened.
+  const parent = shownAs(store, treeParentOf(info).parentId ?? '');
+  const { parent: _, ...row } = sessionRow({ info, state });
   return {
-    ...sessionRow({ info, state }),
-    session: refOf(store, info),
+    ...row,
+    ...withName(refOf(store, info), info),
+    ...(parent !== undefined && { parent: refOf(store, parent) }),
     floor: info.floor,
     aliases: info.aliases,
     ...(origin !== undefined && !isDeleted(origin) && { origin: refOf(store, origin) }),
-    ...(info.fromAnchor !== undefined && { fromAnchor: info.fromAnchor }),
+    ...(fromAnchor !== undefined && { fromAnchor }),
     ...(merged !== undefined && { merged }),
-    commands: commandsOf(source, info, state),
+    commands: await commandsOf(source, info, state),
     waiting: await waitingCalls(source, info),
     anchors: landmarksOf(store, info, { most: landmarksMax, own }).map(({ seq, name, shape }) => ({
       seq,
@@ -56,14 +62,15 @@ export async function sessionInfo(
 }
 
 /** What a person can do with a session as it is. */
-function commandsOf(source: PageSource, info: Info, state: string): readonly Command[] {
+async function commandsOf(source: PageSource, info: Info, state: string): Promise<readonly Command[]> {
   const name = refOf(source.store, info);
-  const command = (what: string, verb: string, ...words: readonly string[]): Command => ({
+  const command = (what: string, verb: string, ...options: readonly string[]): Command => ({
     what,
-    line: lineOf(source, verb, name, ...words),
+    line: lineOf(source, verb, [name], options),
   });
   if (info.lifecycle === 'archived') return [command('Bring it back', 'archive', '--undo')];
-  const isChild = info.parentId !== undefined && !/^(?:merged|discarded)\b/.test(state);
+  const { isSettled } = await import('@tapedeck/runtime/internal');
+  const isChild = info.parentId !== undefined && !/^(?:merged|discarded)\b/.test(state) && isSettled(info);
   return [
     ...(state === 'interrupted' ? [command('Go on where it was interrupted', 'recover')] : []),
     ...(state === 'busy' ? [command('Follow it', 'log', '--follow'), command('Stop it', 'abort')] : []),
@@ -71,7 +78,7 @@ function commandsOf(source: PageSource, info: Info, state: string): readonly Com
     command('Fork it', 'fork'),
     ...(isChild ? [command('Merge it into its parent', 'merge'), command('Discard it', 'discard')] : []),
     command('Print it', 'log', '--full'),
-    ...(hasActs(source.store, info.id) ? [command('Undo the last act', 'undo')] : []),
+    ...((await canUndoNewest(source.store, info)) ? [command('Undo the last act', 'undo')] : []),
     command('Archive it', 'archive'),
   ];
 }

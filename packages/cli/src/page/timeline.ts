@@ -1,14 +1,16 @@
-import type { Entry, SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
+import type { Entry, HomeStore, SessionInfo } from '@tapedeck/tape';
 import { isDeleted } from '@tapedeck/tape/internal';
 import type { SessionRange } from '@tapedeck/tape/store';
 import { fold, isGap, isPart } from '../transcript/fold.ts';
 import { gapOf } from '../transcript/read.ts';
 import { rewindText } from '../transcript/undoes.ts';
 import { isConversation } from '../transcript/wanted.ts';
+import { undoRule } from './can-undo.ts';
+import { isDamaged } from './damaged-reads.ts';
 import type { PageData, Timeline, TimelineItem } from './data.ts';
 import { type Around, itemOf } from './item.ts';
 import { withLeft } from './left.ts';
-import { lineOf, needShown, type PageSource, refOf } from './source.ts';
+import { lineOf, needShown, type PageSource, placesOf, refOf } from './source.ts';
 
 /** Positions of an answer. */
 const positionsMax = 200;
@@ -27,7 +29,7 @@ export async function timeline(
   const hi = Math.min(head, to, lo + positionsMax - 1);
   if (lo > hi) return { items: [], from: lo, to: Math.max(lo - 1, hi), floor, head };
   const ranges = store.views.ranges(id, { from: lo });
-  const around = aroundOf(source, info, ranges);
+  const around = { ...aroundOf(source, info, ranges), canUndo: await undoRule(store, info, ranges) };
   const covered = { from: lo, to: hi };
   const items: TimelineItem[] = [];
   let chars = 0;
@@ -69,7 +71,7 @@ function isHidden({ hiddenBy }: SessionRange): boolean {
  * told to stop.
  */
 function readStretch(
-  store: SqliteTapeStore,
+  store: HomeStore,
   {
     id,
     stretch,
@@ -89,7 +91,9 @@ function readStretch(
   const from = begin === stretch.from ? begin : turnBefore(store, id, { from: stretch.from, to: begin - 1 });
   const entries = store.entries.read(id, { from, to: stretch.to });
   // It reads behind the range only while calls of the range lack their results.
-  for (const item of fold(Iterator.from(entries).filter((entry) => all || isConversation(entry)))) {
+  for (const item of fold(
+    Iterator.from(entries).filter((entry) => all || isConversation(entry) || isDamaged(entry)),
+  )) {
     if (isGap(item) || item.entry.seq < begin) continue;
     if (item.entry.seq > hi) break;
     if (!take(item)) return false;
@@ -103,7 +107,7 @@ const backMax = 1_000;
 
 /** The position of the last message that begins a turn: what comes before it has no results behind it. */
 function turnBefore(
-  store: SqliteTapeStore,
+  store: HomeStore,
   id: string,
   { from, to }: { readonly from: number; readonly to: number },
 ): number {
@@ -131,7 +135,7 @@ export function gapsOf(
 
 /** What stands for the entries that a rewind hides. */
 function gapItem(
-  store: SqliteTapeStore,
+  store: HomeStore,
   { from, to }: SessionRange,
   { id, around }: { readonly id: string; readonly around: Around },
 ): TimelineItem | undefined {
@@ -149,7 +153,7 @@ function gapItem(
 
 function aroundOf(source: PageSource, info: SessionInfo, ranges: readonly SessionRange[]): Around {
   const { store } = source;
-  const ref = refOf(store, info);
+  const placeOf = placesOf(store, info);
   const owners = new Map<string, string>();
   // The ancestor up to which the tapes are known.
   let last: SessionInfo | undefined = info;
@@ -160,12 +164,14 @@ function aroundOf(source: PageSource, info: SessionInfo, ranges: readonly Sessio
     }
     return owners.get(tape) ?? '';
   };
-  const line = (verb: string, seq: number, ...words: readonly string[]) =>
-    lineOf(source, verb, `${ref}@${seq}`, ...words);
+  const line = (verb: string, seq: number, ...options: readonly string[]) =>
+    lineOf(source, verb, [placeOf(seq)], options);
   return {
     store,
     owner,
     hiddenBy: (seq) => ranges.find(({ to }) => seq <= to)?.hiddenBy,
+    // What stands for hidden entries is a rewind.
+    canUndo: ({ kind, inherited }) => kind === 'rewind' && !inherited,
     show: (seq, output = false) => line('show', seq, ...(output ? ['--output'] : [])),
     line,
   };

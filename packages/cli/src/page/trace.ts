@@ -1,8 +1,8 @@
 import type { Trace, TraceDestination, TraceSource } from '@tapedeck/runtime';
-import type { SqliteTapeStore } from '@tapedeck/tape';
+import type { HomeStore, SessionInfo } from '@tapedeck/tape';
 import { destinationLine, sourceLine, walk } from '../output/trace.ts';
 import type { PageData, TraceRow } from './data.ts';
-import { lineOf, needShown, type PageSource, refOf, shownAs } from './source.ts';
+import { lineOf, needShown, type PageSource, placesOf, refOf, shownAs } from './source.ts';
 
 /** Rows of each direction. */
 const rowsMax = 200;
@@ -17,12 +17,12 @@ export async function trace(
   const { trace: traceEntry } = await import('@tapedeck/runtime');
   const found = await traceEntry(store, info.id, seq);
   return [
-    ...rowsOf(source, refOf(store, info), found),
-    ...found.inheritedBy.flatMap((name): readonly TraceRow[] =>
-      shownAs(store, name) === undefined
-        ? []
-        : [{ depth: 1, direction: 'inherited', place: `${name}@${seq}`, text: `inherited by ${name}` }],
-    ),
+    ...rowsOf(source, info, found),
+    ...found.inheritedBy.flatMap((name): readonly TraceRow[] => {
+      const fork = shownAs(store, name);
+      if (fork === undefined) return [];
+      return [{ depth: 1, direction: 'inherited', text: name, session: refOf(store, fork), seq }];
+    }),
   ];
 }
 
@@ -34,18 +34,18 @@ export async function traceOfMerges(
   const { store } = source;
   const info = needShown(store, session);
   const { traceMerges } = await import('@tapedeck/runtime/internal');
-  return rowsOf(source, refOf(store, info), await traceMerges(store, info.id, seq));
+  return rowsOf(source, info, await traceMerges(store, info.id, seq));
 }
 
 type Merges = Omit<Trace, 'inheritedBy' | 'inheritedCount'>;
 
-function rowsOf(source: PageSource, ref: string, found: Merges): readonly TraceRow[] {
+function rowsOf(source: PageSource, info: SessionInfo, found: Merges): readonly TraceRow[] {
   const { store } = source;
-  const place = `${ref}@${found.seq}`;
+  const { seq } = found;
   return [
     {
-      ...{ depth: 0, direction: 'here', place, text: labelOf(found) },
-      command: lineOf(source, 'trace', place),
+      ...{ depth: 0, direction: 'here', text: labelOf(found), session: refOf(store, info), seq },
+      command: lineOf(source, 'trace', [placesOf(store, info)(seq)]),
     },
     ...walk(found.from, (source) => source.from)
       .take(rowsMax)
@@ -64,22 +64,26 @@ function labelOf({ session, owner, seq, kind, name }: Merges): string {
 /** A deleted session has no name: what was merged of it says so. */
 const deleted = 'a deleted session';
 
-function sourceRow(store: SqliteTapeStore, source: TraceSource, depth: number): TraceRow {
-  const { session, range, text } = source;
-  const isThere = shownAs(store, session) !== undefined;
-  if (!isThere && source.missing !== true) return { depth, direction: 'from', text: `from ${deleted}` };
+function sourceRow(store: HomeStore, source: TraceSource, depth: number): TraceRow {
+  const { range, text } = source;
+  const child = shownAs(store, source.session);
+  if (child === undefined && source.missing !== true)
+    return { depth, direction: 'from', text: `from ${deleted}` };
   return {
     depth,
     direction: 'from',
     text: sourceLine(source),
-    ...(isThere && { place: text === null ? session : `${session}@${text.seq}`, session }),
-    ...(isThere && range !== null && { range: [range[0], range[1]] as const }),
+    ...(child !== undefined && {
+      session: refOf(store, child),
+      ...(text !== null && { seq: text.seq }),
+      ...(range !== null && { range: [range[0], range[1]] as const }),
+    }),
   };
 }
 
-function destinationRow(store: SqliteTapeStore, one: TraceDestination, depth: number): TraceRow {
-  const { session, seq } = one;
-  if (shownAs(store, session) === undefined)
-    return { depth, direction: 'into', text: `merged into ${deleted}` };
-  return { depth, direction: 'into', text: destinationLine(one), place: `${session}@${seq}`, session };
+function destinationRow(store: HomeStore, one: TraceDestination, depth: number): TraceRow {
+  const { seq } = one;
+  const into = shownAs(store, one.session);
+  if (into === undefined) return { depth, direction: 'into', text: `merged into ${deleted}` };
+  return { depth, direction: 'into', text: destinationLine(one), session: refOf(store, into), seq };
 }

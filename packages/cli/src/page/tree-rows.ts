@@ -1,5 +1,5 @@
 import type { SessionNode } from '@tapedeck/graph';
-import type { SqliteTapeStore } from '@tapedeck/tape';
+import type { HomeStore } from '@tapedeck/tape';
 import { isDeleted } from '@tapedeck/tape/internal';
 import type { LineageRow } from './data.ts';
 import { lineageRows } from './lineage-rows.ts';
@@ -8,7 +8,7 @@ import type { Scoped } from './scope.ts';
 
 /** The rows of some sessions, nothing folded, with what stands on their lanes in the positions that are shown. */
 export async function treeRows(
-  store: SqliteTapeStore,
+  store: HomeStore,
   within: ReadonlyMap<string, Scoped>,
 ): Promise<readonly LineageRow[]> {
   const { readFamily } = await import('../lineage.ts');

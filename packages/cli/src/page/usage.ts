@@ -1,5 +1,5 @@
 import type { UsageSum } from '@tapedeck/runtime';
-import type { SqliteTapeStore } from '@tapedeck/tape';
+import type { HomeStore } from '@tapedeck/tape';
 import type { ModelCalls } from '@tapedeck/tape/store';
 import type { PageData, UsageAnswer, UsageRow } from './data.ts';
 import { daysOf } from './days.ts';
@@ -29,12 +29,12 @@ export async function usage(
     days: Array.from(await daysOf(store, calls), ([day, sum]) => rowOf(day, sum))
       .sort((a, b) => (a.key < b.key ? -1 : 1))
       .slice(-daysMax),
-    command: lineOf(source, 'usage', ...name, ...(info !== undefined && tree ? ['--tree'] : [])),
+    command: lineOf(source, 'usage', name, info !== undefined && tree ? ['--tree'] : []),
   };
 }
 
 /** The first rows of sessions by their names; those of deleted sessions count in the total alone. */
-function named(store: SqliteTapeStore, rows: readonly UsageRow[]): readonly UsageRow[] {
+function named(store: HomeStore, rows: readonly UsageRow[]): readonly UsageRow[] {
   const found: UsageRow[] = [];
   for (let from = 0; from < rows.length && found.length < rowsMax; from += rowsMax) {
     const part = rows.slice(from, from + rowsMax);

@@ -1,12 +1,13 @@
-import type { SqliteTapeStore } from '@tapedeck/tape';
+import type { HomeStore } from '@tapedeck/tape';
 import { isoTime } from '@tapedeck/tape/internal';
 import type { OnProgress, SessionRange } from '@tapedeck/tape/store';
 import { aboutOf } from '../session/listing.ts';
 import { type Stated, stated } from '../session/stated.ts';
 import { type Clean, cleanReads } from './clean-reads.ts';
+import { damagedReads } from './damaged-reads.ts';
 import type { LineageMerge, LineageRow, SessionInfo, SessionRow, TimelineItem, TraceRow } from './data.ts';
 import type { EmbeddedTape } from './embedded.ts';
-import { findings } from './findings.ts';
+import { type CheckOf, findingsWithin } from './findings-within.ts';
 import { assertFits } from './fits.ts';
 import { parting } from './parting.ts';
 import { readable } from './readable.ts';
@@ -25,11 +26,15 @@ import { usage } from './usage.ts';
 export interface Whole {
   readonly session: string;
   readonly scope: Scope;
+  readonly check: CheckOf;
   /** Replaces the secrets in a value. */
   readonly clean: Clean;
   /** Hears how many of the entries are written. */
   readonly onProgress?: OnProgress;
 }
+
+/** The last positions that the file has of its sessions, by their names. */
+type Ends = ReadonlyMap<string, number>;
 
 /** What was written. */
 export interface WholeWritten {
@@ -39,9 +44,13 @@ export interface WholeWritten {
   readonly redacted: number;
 }
 
-/** Answers of which a file has what the model saw, the newest ones; traces; pairs of sessions; and sessions with their usage. */
+/**
+ * Answers of which a file has what the model saw, the newest ones; traces of merges, and of what merged sessions say; pairs of
+ * sessions; and sessions with their usage.
+ */
 const seenMax = 2_000;
 const tracesMax = 2_000;
+const deliveredMax = 2_000;
 const partingsMax = 200;
 /** Entries that are read to compare pairs, beside as many as the file has. */
 const comparedMax = 50_000;
@@ -55,9 +64,10 @@ const aboutMax = 200;
  * alone, and without secrets.
  */
 export async function* wholeJson(
-  source: PageSource,
-  { session: ref, scope, clean, onProgress }: Whole,
+  given: PageSource,
+  { session: ref, scope, check, clean, onProgress }: Whole,
 ): AsyncGenerator<string, WholeWritten> {
+  const source = { ...given, store: damagedReads(given.store) };
   const { store } = source;
   const info = needShown(store, ref);
   const within = scopeOf(store, info, scope);
@@ -65,8 +75,10 @@ export async function* wholeJson(
   const cleaned = { ...source, store: reads.store };
   const names = new Map(Array.from(within, ([id, one]) => [id, refOf(store, one.info)]));
   const named = new Set(names.values());
-  const json = (value: unknown) => readable(JSON.stringify(clean(value)));
-  const key = (text: string) => readable(JSON.stringify(text));
+  const ends: Ends = new Map(Array.from(within, ([id, { info, to }]) => [names.get(id) ?? info.session, to]));
+  const unnamed = withoutSecretNames(names, clean);
+  const json = (value: unknown) => readable(JSON.stringify(clean(unnamed(value))));
+  const key = (text: string) => readable(JSON.stringify(unnamed(text)));
   const nameOf = (id: string) => names.get(id) ?? id;
 
   const total = sumOf(within);
@@ -75,9 +87,9 @@ export async function* wholeJson(
   const rows = new Map(
     states.map((one) => [one.info.id, rowOf(reads.store, one, { within, nameOf, clean })]),
   );
-  const drawn = (await treeRows(reads.store, within)).map((row) => aboutIn(row, rows));
+  const drawn = (await treeRows(reads.store, within)).map((row) => rowWithin(row, rows, ends));
   yield `{"sessions":${json([...rows.values()])},"lineage":${json(drawn)},"tapes":{`;
-  let [items, done] = [0, 0];
+  let [items, done, delivered] = [0, 0, 0];
   const answers: { readonly session: string; readonly seq: number }[] = [];
   const traces = new Map<string, readonly TraceRow[]>();
   let separator = '';
@@ -89,7 +101,7 @@ export async function* wholeJson(
     // What it inherits is at the session from which it does, unless that is not in the file.
     const own = one.from > one.info.base;
     const about = rows.get(one.info.id)?.about ?? '';
-    const known = partOf({ ...(await sessionInfo(cleaned, state, { own })), about }, one, named);
+    const known = partOf({ ...(await sessionInfo(cleaned, state, { own })), about }, one, ends);
     const head = { info: known, hidden: hiddenIn(store, one), gaps: inheritedGaps(cleaned, one, within) };
     yield `${separator}${key(name)}:${json(head).slice(0, -1)},"items":[`;
     separator = ',';
@@ -101,7 +113,11 @@ export async function* wholeJson(
       if (item.seen === true) answers.push({ session: name, seq: item.seq });
       if (answers.length > 2 * seenMax) answers.splice(0, seenMax);
       if (item.kind === 'merge' && traces.size < tracesMax)
-        await follow(cleaned, traces, { session: name, seq: item.seq, named });
+        await follow(cleaned, traces, { session: name, seq: item.seq, ends });
+      if (known.merged !== undefined && isSaid(item) && delivered < deliveredMax) {
+        delivered += 1;
+        await follow(cleaned, traces, { session: name, seq: item.seq, ends });
+      }
       items += 1;
       yield `${between}${json(shown)}`;
       between = ',';
@@ -118,13 +134,12 @@ export async function* wholeJson(
   yield `},"trace":${json(Object.fromEntries(traces))},"partings":[`;
   comma = '';
   let compared = 0;
-  for (const { info: child } of [...within.values()]
-    .filter(({ info: of }) => within.has(of.parentId ?? ''))
-    .slice(0, partingsMax)) {
+  for (const { a, b, isBrief } of pairsIn(within).slice(0, partingsMax)) {
     if (compared > total + comparedMax) break;
-    const one = await parting(cleaned, { a: nameOf(child.parentId ?? ''), b: nameOf(child.id) });
+    const one = await parting(cleaned, { a: nameOf(a), b: nameOf(b) });
+    const { answers: _, ...brief } = one;
     compared += one.a.entries + one.b.entries;
-    yield `${comma}${json(one)}`;
+    yield `${comma}${json(isBrief ? brief : one)}`;
     comma = ',';
   }
   yield '],"usage":{';
@@ -139,12 +154,10 @@ export async function* wholeJson(
     yield `,${key(nameOf(of.id))}:${json({ alone, tree })}`;
   }
   const graph = Object.fromEntries(
-    [...named, ''].map((name) => [name, lineOf(source, 'graph', name || nameOf(info.id))]),
+    [...named, ''].map((name) => [name, lineOf(source, 'graph', [name || nameOf(info.id)])]),
   );
-  const found = await findings(source, { session: info.id });
-  // What is found of the home itself is of no use elsewhere, and says where it is.
-  const placed = found.findings.filter(({ place }) => place !== undefined && isIn(place, named));
-  yield `},"graph":${json(graph)},"findings":${json({ ...found, findings: placed, total: placed.length })}`;
+  const found = await findingsWithin(source, { info, scope, within, check });
+  yield `},"graph":${json(graph)},"findings":${json(found)}`;
   const redacted = reads.redacted();
   const home = {
     ...{ title: nameOf(info.id), version: source.version, isLive: false, sessions: within.size, at: '' },
@@ -154,22 +167,57 @@ export async function* wholeJson(
   return { sessions: within.size, items, redacted };
 }
 
+/**
+ * Names sessions whose name has a secret by their ULIDs, wherever a value has such a name: keys and addresses lead to them all
+ * the same, and no two have one name.
+ */
+function withoutSecretNames(names: ReadonlyMap<string, string>, clean: Clean): <T>(value: T) => T {
+  const secret = Array.from(names, ([id, name]) => ({ id, name, text: JSON.stringify(name).slice(1, -1) }))
+    .filter(({ name }) => clean(name) !== name)
+    // A name can begin with another one.
+    .sort((a, b) => b.text.length - a.text.length);
+  if (secret.length === 0) return (value) => value;
+  return <T>(value: T) =>
+    JSON.parse(secret.reduce((json, { id, text }) => json.replaceAll(text, id), JSON.stringify(value))) as T;
+}
+
+function isSaid({ kind }: TimelineItem): boolean {
+  return kind === 'message' || kind === 'result';
+}
+
+/**
+ * The pairs of sessions that a file compares, by their ULIDs: each with the one that it was forked from, and about as many of
+ * those that were forked from the same one. These come without the comparison of their answers, which would repeat the texts.
+ */
+function pairsIn(
+  within: ReadonlyMap<string, Scoped>,
+): readonly { readonly a: string; readonly b: string; readonly isBrief: boolean }[] {
+  const children = [...within.values()]
+    .map(({ info }) => info)
+    .filter(({ parentId = '' }) => within.has(parentId));
+  const siblings: { readonly a: string; readonly b: string; readonly isBrief: boolean }[] = [];
+  for (const family of Map.groupBy(children, ({ parentId }) => parentId).values())
+    for (const [i, b] of family.entries())
+      for (const a of family.slice(0, i)) {
+        if (siblings.length > within.size) break;
+        siblings.push({ a: a.id, b: b.id, isBrief: true });
+      }
+  return [...children.map(({ id, parentId = '' }) => ({ a: parentId, b: id, isBrief: false })), ...siblings];
+}
+
 /** How many entries some sessions have. */
 function sumOf(within: ReadonlyMap<string, Scoped>): number {
   return [...within.values()].reduce((sum, { from, to }) => sum + Math.max(0, to - from + 1), 0);
 }
 
 /** The sessions with their states, the one with the newest message first. */
-async function statesIn(
-  store: SqliteTapeStore,
-  within: ReadonlyMap<string, Scoped>,
-): Promise<readonly Stated[]> {
+async function statesIn(store: HomeStore, within: ReadonlyMap<string, Scoped>): Promise<readonly Stated[]> {
   return await stated(store, [...store.readSessions({ ids: [...within.keys()], all: true, counts: true })]);
 }
 
 /** The row of a session in the list. */
 function rowOf(
-  store: SqliteTapeStore,
+  store: HomeStore,
   one: Stated,
   {
     within,
@@ -187,26 +235,33 @@ function rowOf(
   return { ...sessionRow(one), session: nameOf(id), about, head: within.get(id)?.to ?? head };
 }
 
-/** A row of the lineage with what the list says of the session: that has no secret. */
-function aboutIn(row: LineageRow, rows: ReadonlyMap<string, SessionRow>): LineageRow {
-  return row.about === undefined ? row : { ...row, about: rows.get(row.id ?? '')?.about ?? '' };
+/** A row of the lineage as far as the file has what it leads to, with what the list says of the session: that has no secret. */
+function rowWithin(row: LineageRow, rows: ReadonlyMap<string, SessionRow>, ends: Ends): LineageRow {
+  const { about, shape, merges } = row;
+  return {
+    ...row,
+    ...(about !== undefined && { about: rows.get(row.id ?? '')?.about ?? '' }),
+    ...(shape === 'session' &&
+      merges !== undefined && { merges: merges.filter((one) => isMergeIn(one, ends)) }),
+  };
 }
 
 /** A session as far as the file has it. */
-function partOf(info: SessionInfo, { to }: Scoped, named: ReadonlySet<string>): SessionInfo {
-  const { merged, origin, ...rest } = info;
+function partOf(info: SessionInfo, { to }: Scoped, ends: Ends): SessionInfo {
+  const { merged, origin, parent, ...rest } = info;
   return {
     ...rest,
     head: to,
-    ...(origin !== undefined && named.has(origin) && { origin }),
-    ...(merged !== undefined && isMergeIn(merged, named) && { merged }),
-    waiting: info.waiting.filter((call) => named.has(call.session)),
+    ...(parent !== undefined && ends.has(parent) && { parent }),
+    ...(origin !== undefined && ends.has(origin) && { origin }),
+    ...(merged !== undefined && isMergeIn(merged, ends) && { merged }),
+    waiting: info.waiting.filter(({ session, seq }) => seq <= (ends.get(session) ?? 0)),
     anchors: info.anchors.filter(({ seq }) => seq <= to),
   };
 }
 
-function isMergeIn({ child, into }: LineageMerge, named: ReadonlySet<string>): boolean {
-  return named.has(child) && named.has(into);
+function isMergeIn({ child, into, seq }: LineageMerge, ends: Ends): boolean {
+  return ends.has(child) && seq <= (ends.get(into) ?? 0);
 }
 
 /** An item without what leads to sessions that are not in the file; undefined where nothing is left. */
@@ -246,7 +301,7 @@ async function* itemsIn(source: PageSource, { info, from, to }: Scoped): AsyncGe
 }
 
 /** What is hidden of what a session inherits, as it shows that: what came behind the fork hides nothing of it. */
-function hiddenIn(store: SqliteTapeStore, { info: { id, base }, to }: Scoped): EmbeddedTape['hidden'] {
+function hiddenIn(store: HomeStore, { info: { id, base }, to }: Scoped): EmbeddedTape['hidden'] {
   return store.views
     .ranges(id, { at: to })
     .flatMap(({ from, to: last, hiddenBy }) =>
@@ -273,39 +328,26 @@ function inheritedGaps(
   );
 }
 
-/** Traces a merge, and what it delivered, as far as the file has it. */
+/** Traces an entry, and what a merge delivered, as far as the file has it. What was said where it is has no trace. */
 async function follow(
   source: PageSource,
   traces: Map<string, readonly TraceRow[]>,
-  {
-    session: name,
-    seq,
-    named,
-  }: { readonly session: string; readonly seq: number; readonly named: ReadonlySet<string> },
+  { session: name, seq, ends }: { readonly session: string; readonly seq: number; readonly ends: Ends },
 ): Promise<void> {
   const known = async (at: { readonly session: string; readonly seq: number }) => {
     const rows = await traceOfMerges(source, at);
-    return rows.map(({ place, session: of, range, ...row }): TraceRow => {
-      if (place !== undefined && !isIn(place, named)) return row;
-      return {
-        ...row,
-        ...(place !== undefined && { place }),
-        ...(of !== undefined && { session: of }),
-        ...(range !== undefined && { range }),
-      };
+    return rows.map((row): TraceRow => {
+      if (row.session !== undefined && (row.seq ?? 0) <= (ends.get(row.session) ?? -1)) return row;
+      const { session: _of, seq: _seq, range: _range, ...unlinked } = row;
+      return unlinked;
     });
   };
+  if (traces.has(`${name}@${seq}`)) return;
   const rows = await known({ session: name, seq });
+  if (rows.length === 1) return;
   traces.set(`${name}@${seq}`, rows);
-  for (const { direction, place, session: of } of rows) {
-    const at = Number(place?.slice((of?.length ?? 0) + 1));
-    if (direction !== 'from' || place === undefined || of === undefined || !(at > 0) || traces.has(place))
-      continue;
-    traces.set(place, await known({ session: of, seq: at }));
+  for (const { direction, session: of, seq: at } of rows) {
+    if (direction !== 'from' || of === undefined || at === undefined || traces.has(`${of}@${at}`)) continue;
+    traces.set(`${of}@${at}`, await known({ session: of, seq: at }));
   }
-}
-
-/** Whether a place is in the file: `SESSION` or `SESSION@SEQ`. */
-function isIn(place: string, named: ReadonlySet<string>): boolean {
-  return named.has(place) || named.has(place.slice(0, Math.max(0, place.lastIndexOf('@'))));
 }

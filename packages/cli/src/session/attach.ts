@@ -1,4 +1,4 @@
-import type { Entry, SqliteTapeStore } from '@tapedeck/tape';
+import type { Entry, HomeStore } from '@tapedeck/tape';
 import { clientCalls, isObject } from '@tapedeck/tape/internal';
 import type { Context } from '../context.ts';
 import { NotFoundError } from '../errors/kinds.ts';
@@ -11,7 +11,7 @@ import { failureLine, waitingHint } from '../output/run.ts';
  * the last one. Only reads, so Ctrl-C does not stop the run.
  * @throws NotFoundError when the session has had no run
  */
-export async function attach(store: SqliteTapeStore, name: string, context: Context): Promise<number> {
+export async function attach(store: HomeStore, name: string, context: Context): Promise<number> {
   const { io, options, status } = context;
   const { eventsOf, tail, watchChunks } = await import('@tapedeck/runtime');
   const { lastRunStart, waitsOf } = await import('@tapedeck/runtime/internal');
@@ -59,7 +59,7 @@ interface Outcome {
 }
 
 /** The outcome of the run from a position on, read from its entries; other entries may follow them. */
-function outcome(store: SqliteTapeStore, name: string, from: number): Outcome {
+function outcome(store: HomeStore, name: string, from: number): Outcome {
   let found: Outcome = { finish: 'interrupted' };
   for (const entry of store.entries.read(name, { from })) found = outcomeOf(entry) ?? found;
   return store.live.read(name).length > 0 ? { finish: 'interrupted' } : found;

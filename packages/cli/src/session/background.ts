@@ -1,6 +1,6 @@
 import type { Deck, Run, RunResult, Session } from '@tapedeck/runtime';
 import type { Context } from '../context.ts';
-import { shellWord } from '../escape.ts';
+import { commandLine } from '../escape.ts';
 import {
   type Face,
   type PrintedRun,
@@ -146,7 +146,7 @@ export async function stillWaiting(
   if (waiting.length === 0) return [];
   const answerable = waiting.filter(({ for: what }) => what !== 'children');
   const hint =
-    answerable.length > 0 ? waitingHint(name, waiting) : `go on with: tape recover ${shellWord(name)}`;
+    answerable.length > 0 ? waitingHint(name, waiting) : `go on with: ${commandLine('recover', [name])}`;
   return [...answerable.map(waitingLine), `${name} waits`, `Hint: ${hint}`];
 }
 
@@ -207,7 +207,7 @@ export async function reportDelivery(
     if (left.length > 0) left.forEach(status);
     else
       status(
-        `Hint: the result of ${session.name} is not in ${parent}; merge it with: tape merge ${session.name}`,
+        `Hint: the result of ${session.name} is not in ${parent}; merge it with: ${commandLine('merge', [session.name])}`,
       );
     return;
   }

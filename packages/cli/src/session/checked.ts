@@ -40,14 +40,17 @@ interface Look {
   readonly columns?: number | undefined;
   /** The home that the user named. */
   readonly home?: string | undefined;
+  /** Whether the home is on a server: it has no graph file, of which to say that it is in order. */
+  readonly isOnServer?: boolean | undefined;
 }
 
 /** The result of a check as text: a line for each section, and one for each finding. */
 export function checkText(
   { sessions, entries, sections }: Check,
-  { style = makeStyle(false), columns, home }: Partial<Look> = {},
+  { style = makeStyle(false), columns, home, isOnServer = false }: Partial<Look> = {},
 ): string {
   const lines = Object.entries(sections).flatMap(([name, { ok, findings }]: [string, CheckedSection]) => {
+    if (isOnServer && name === 'graph_file') return [];
     const isDamaged = findings.some(({ weight }) => weight === 'damage');
     const word = ok ? 'ok' : isDamaged ? 'damaged' : 'incomplete';
     const verdict = ok ? style.text('green', word) : painted(style, word);

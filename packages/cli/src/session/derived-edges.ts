@@ -1,5 +1,5 @@
 import { derivedIn } from '@tapedeck/runtime/import';
-import type { Seq, SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
+import type { HomeStore, Seq, SessionInfo } from '@tapedeck/tape';
 
 /** An edge that an import concluded: no record of the source names it. */
 export interface DerivedRow {
@@ -14,10 +14,7 @@ export interface DerivedRow {
 }
 
 /** The derived edges of a session: the one to its parent in the tree, and those inside of it. */
-export function derivedRows(
-  store: SqliteTapeStore,
-  { id, session, link }: SessionInfo,
-): readonly DerivedRow[] {
+export function derivedRows(store: HomeStore, { id, session, link }: SessionInfo): readonly DerivedRow[] {
   const above =
     link?.derived === true
       ? [

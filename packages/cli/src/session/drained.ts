@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { SqliteTapeStore } from '@tapedeck/tape';
+import type { HomeStore } from '@tapedeck/tape';
 
 /**
  * Waits until an item has left the inbox, and processes the inbox itself if no process writes the session.
  */
 export async function drained(
-  store: SqliteTapeStore,
+  store: HomeStore,
   { name, id, waitMs }: { name: string; id: string; waitMs: number },
 ): Promise<boolean> {
   for (const deadline = performance.now() + waitMs; ; ) {

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { Exported, ExportOptions } from '@tapedeck/runtime';
-import type { SqliteTapeStore } from '@tapedeck/tape';
+import type { HomeStore } from '@tapedeck/tape';
 import type { Context } from '../context.ts';
 import { exit } from '../exit.ts';
 import { counted } from '../output/counted.ts';
@@ -11,7 +11,7 @@ import { withheldText } from './export-form.ts';
 
 /** Which session is written to a directory of sessions, and whether it is kept up to date. */
 export interface ExportingFolder {
-  readonly store: SqliteTapeStore;
+  readonly store: HomeStore;
   readonly id: string;
   readonly root: string;
   readonly follow: boolean;

@@ -1,5 +1,5 @@
 import type { ExportOptions } from '@tapedeck/runtime';
-import type { SqliteTapeStore } from '@tapedeck/tape';
+import type { HomeStore } from '@tapedeck/tape';
 import { saveText } from '@tapedeck/tape/internal';
 import type { Context } from '../context.ts';
 import { counted } from '../output/counted.ts';
@@ -7,7 +7,7 @@ import { counting, withProgress } from '../output/progress.ts';
 
 /** What is exported, and to which file; without one, to stdout. */
 export interface Exporting {
-  readonly store: SqliteTapeStore;
+  readonly store: HomeStore;
   readonly id: string;
   readonly file: string | undefined;
 }

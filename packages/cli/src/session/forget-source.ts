@@ -1,8 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Source, SourceTable } from '@tapedeck/runtime/import';
-import { type Seq, type SqliteTapeStore, TapeError } from '@tapedeck/tape';
-import { isDeleted, isObject } from '@tapedeck/tape/internal';
+import { type HomeStore, TapeError } from '@tapedeck/tape';
 import { nameFault } from '@tapedeck/tape/store';
 import { userHome } from '../config/searched.ts';
 import type { Context } from '../context.ts';
@@ -11,6 +10,7 @@ import { exit } from '../exit.ts';
 import { counted } from '../output/counted.ts';
 import { erasing, whileShown } from '../output/progress.ts';
 import { forgottenSource } from './conversations.ts';
+import { type Holding, holdingsOf } from './holdings.ts';
 
 /** What the redactions of a forgotten source say. */
 const reason = 'its source was forgotten';
@@ -35,13 +35,14 @@ export async function forgetSource(
       source: named,
     });
   await (dryRun ? reading : writing)(async (store) => {
-    const found = importedOf(store, sources);
+    const found = holdingsOf(store, sources);
     if (!dryRun) {
       // Remembered first: a process that is killed in between erases the rest when it is repeated.
       await remember(store, sources, found);
       const at = io.now();
       table.forget(sources.map(({ project: _, first: __, ...rest }) => ({ forgottenAt: at, ...rest })));
-      for (const { id, seqs } of found)
+      // What a copy holds is known by what it has in common with the source, which goes last.
+      for (const { id, seqs } of found.toSorted((a, b) => Number(b.isCopy) - Number(a.isCopy)))
         if (seqs.length > 0) await whileShown(context, erasing, () => store.entries.redact(id, seqs, reason));
     }
     const touched = found.filter(({ isCopy, seqs }) => !isCopy || seqs.length > 0);
@@ -88,56 +89,9 @@ async function sourcesOf(
   );
 }
 
-/** A session with content of a source. */
-interface Holding {
-  readonly id: string;
-  readonly session: string;
-  /** The entries that are erased: in a copy, those that it has in common with the source. */
-  readonly seqs: readonly Seq[];
-  readonly isCopy: boolean;
-  readonly isDeleted: boolean;
-}
-
-/** The sessions that were imported from some sources, and those that hold a copy of them. */
-function importedOf(store: SqliteTapeStore, sources: readonly Source[]): readonly Holding[] {
-  const ids = new Set(sources.map(({ tool, main }) => `${tool} ${main}`));
-  const keys = new Set<string>();
-  const imported = store.sessions.list({ all: true, allRealms: true }).flatMap((info) => {
-    const [origin] = store.entries.read(info.id, { own: true, name: 'import/source', limit: 1 });
-    if (!isObject(origin?.payload)) return [];
-    const { format, session } = origin.payload;
-    return [{ info, from: origin.seq, isCopy: !ids.has(`${String(format)} ${String(session)}`) }];
-  });
-  // First what is forgotten: its keys say what is a copy.
-  return imported
-    .toSorted((a, b) => Number(a.isCopy) - Number(b.isCopy))
-    .map(({ info, from, isCopy }) => {
-      // The title of its creation goes with the first entry.
-      const seqs = isCopy || info.title === undefined ? [] : beginningOf(store, info.id);
-      for (const { seq, kind, key, payload } of store.entries.read(info.id, { own: true, from: from + 1 })) {
-        if (kind === 'rewind' || kind === 'redaction' || payload === null) continue;
-        // What was written again has the key of the first time.
-        const record = key?.replace(/~again\d+$/, '') ?? '';
-        if (isCopy ? keys.has(record) : key !== 'u:import:forgotten') seqs.push(seq);
-        if (!isCopy && ofRecord.test(record)) keys.add(record);
-      }
-      const { id, session } = info;
-      return { id, session, seqs, isCopy, isDeleted: isDeleted(info) };
-    });
-}
-
-/** The first entry of a session, unless it was erased. */
-function beginningOf(store: SqliteTapeStore, id: string): Seq[] {
-  const [first] = store.entries.read(id, { own: true, limit: 1 });
-  return first === undefined || first.payload === null ? [] : [first.seq];
-}
-
-/** Keys of records that tools give an id of their own: no other record has it. */
-const ofRecord = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/;
-
 /** Writes on the tapes that their source was forgotten; on a tape of its own, where it was not imported. */
 async function remember(
-  store: SqliteTapeStore,
+  store: HomeStore,
   sources: readonly Source[],
   found: readonly Holding[],
 ): Promise<void> {

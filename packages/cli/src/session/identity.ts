@@ -1,4 +1,4 @@
-import type { SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
+import type { HomeStore, SessionInfo } from '@tapedeck/tape';
 import { shellWord } from '../escape.ts';
 
 /** The option for whose sessions are meant. */
@@ -14,6 +14,6 @@ export function personaWords(persona: string | undefined): string {
 }
 
 /** How a session is referred to in a home: by its name, or by its id where that is of another realm. */
-export function refOf({ base }: Pick<SqliteTapeStore, 'base'>, { session, id, tape }: SessionInfo): string {
+export function refOf({ base }: Pick<HomeStore, 'base'>, { session, id, tape }: SessionInfo): string {
   return tape.startsWith(`${base}:`) ? session : id;
 }

@@ -1,9 +1,10 @@
 import { createReadStream } from 'node:fs';
-import type { SqliteTapeStore } from '@tapedeck/tape';
+import type { HomeStore } from '@tapedeck/tape';
 import { isDeleted } from '@tapedeck/tape/internal';
 import type { Adopted, AdoptProgress, BundleSource } from '@tapedeck/tape/store';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
+import { commandLine } from '../escape.ts';
 import { counted } from '../output/counted.ts';
 import { withProgress } from '../output/progress.ts';
 import type { ImportChoices } from './import-transcript.ts';
@@ -105,7 +106,7 @@ interface Gone {
   readonly lifecycle: string;
 }
 
-function goneOf(store: SqliteTapeStore, { sessions }: Adopted): ReadonlyMap<string, Gone> {
+function goneOf(store: HomeStore, { sessions }: Adopted): ReadonlyMap<string, Gone> {
   const infos = sessions.flatMap(({ id }) => store.sessions.find(id) ?? []).filter(isDeleted);
   return new Map(infos.map(({ id, lifecycle }) => [id, { id, lifecycle }]));
 }
@@ -136,7 +137,7 @@ function textOf(
   const made = of.filter(({ became }) => became === 'new' || became === 'copy');
   // What is deleted is in no list already.
   const listed = made.filter((one) => !gone.has(one.id));
-  const undo = listed.map((one) => `tape archive ${one.session}`).join('; ');
+  const undo = listed.map((one) => commandLine('archive', [one.session])).join('; ');
   const isAll = made.length === of.length && made.length <= namedMax && listed.length > 0;
   const back = isAll ? ` (undo with: ${undo})` : '';
   return `Imported ${session}: ${counted(entries, 'entry', 'entries')}${named}${more}${goneText(gone.get(id))}${back}`;
@@ -147,5 +148,5 @@ function goneText(gone: Gone | undefined): string {
   if (gone === undefined) return '';
   return gone.lifecycle === 'purged'
     ? '; it was purged there'
-    : `; it was deleted there, and is here (bring it back with: tape undo ${gone.id})`;
+    : `; it was deleted there, and is here (bring it back with: ${commandLine('undo', [gone.id])})`;
 }

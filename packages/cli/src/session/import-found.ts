@@ -1,13 +1,14 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Discovery, FileImport, SourceTable } from '@tapedeck/runtime/import';
-import type { SqliteTapeStore } from '@tapedeck/tape';
+import type { HomeStore } from '@tapedeck/tape';
 import { redactIn } from '../config/redact.ts';
 import { readSearched, userHome } from '../config/searched.ts';
 import type { Context } from '../context.ts';
 import { NotFoundError } from '../errors/kinds.ts';
 import { safe } from '../escape.ts';
 import { exit } from '../exit.ts';
+import { hasDatabase } from '../home.ts';
 import { foundText } from '../output/found.ts';
 import { withProgress } from '../output/progress.ts';
 import { agrees, canAsk } from '../question.ts';
@@ -60,7 +61,7 @@ export async function importFound(wanted: Wanted, context: Context): Promise<num
   const seen = new Set(found.files.map(({ path }) => path));
   const isThere = (path: string) => seen.has(path) || factsAt(path) !== undefined;
   const isWhole = !isNamed && existsSync(home.dir);
-  const gone = isWhole && existsSync(home.db) ? table.missing(isThere) : [];
+  const gone = isWhole && hasDatabase(home) ? table.missing(isThere) : [];
   const marked =
     gone.length === 0
       ? []
@@ -99,7 +100,7 @@ async function importAll(
   const clean = raw === true ? false : cleanerFor((await redactIn({ io, home })) ?? true);
   // Each transcript is garbage when it is on its tape.
   io.saveMemory(20);
-  const act = async (store: SqliteTapeStore) =>
+  const act = async (store: HomeStore) =>
     await withProgress(context, async (progress) => {
       const show = progress('Importing bytes');
       const total = changed.reduce((sum, { files }) => sum + bytesOf(files), 0);

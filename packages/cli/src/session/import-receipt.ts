@@ -1,6 +1,7 @@
 import type { Brought, FileImport, FoundFile, Reconciled } from '@tapedeck/runtime/import';
 import type { Answer } from '../context.ts';
 import { describeError } from '../errors/describe.ts';
+import { commandLine } from '../escape.ts';
 import { counted } from '../output/counted.ts';
 
 /** What the import of one source says of it, for programs. */
@@ -84,7 +85,7 @@ export function receiptOf(brought: readonly Brought[], files: readonly FileImpor
   const { entries, names, sessions, derived } = receipt;
   const [name = ''] = names;
   const made = brought.flatMap((one) => one.sessions).filter(({ created }) => created);
-  const undo = made.map(({ session }) => `tape archive ${session}`).join('; ');
+  const undo = made.map(({ session }) => commandLine('archive', [session])).join('; ');
   const back = made.length > 0 && made.length <= namedMax ? `; undo with: ${undo}` : '';
   const replaced = receipt.redacted > 0 ? `, ${counted(receipt.redacted, 'secret')} replaced` : '';
   const among = sessions > 1 ? ` in ${counted(sessions, 'session')}` : '';

@@ -1,11 +1,11 @@
-import type { SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
+import type { HomeStore, SessionInfo } from '@tapedeck/tape';
 import { deckConfig } from '../config/deck.ts';
 import type { Context } from '../context.ts';
 import type { ModelArgs } from '../options/model.ts';
 
 /** Prints the system prompt that a run of the session would use now, and omitted files on stderr. */
 export async function showInstructions(
-  { store, session }: { readonly store: SqliteTapeStore; readonly session: SessionInfo },
+  { store, session }: { readonly store: HomeStore; readonly session: SessionInfo },
   args: ModelArgs,
   context: Context,
 ): Promise<number> {

@@ -1,7 +1,7 @@
 import { sep } from 'node:path';
-import type { Entry, SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
-import { isObject, isWhere, treeParentOf } from '@tapedeck/tape/internal';
-import type { Condition } from '@tapedeck/tape/store';
+import type { Entry, HomeStore, SessionInfo } from '@tapedeck/tape';
+import { isDeleted, isObject, isSummarizer, isWhere, treeParentOf } from '@tapedeck/tape/internal';
+import type { Condition, SessionQuery } from '@tapedeck/tape/store';
 import { partText } from '../output/entry.ts';
 import { commandText, isTyped } from '../output/local-command.ts';
 
@@ -12,12 +12,12 @@ import { commandText, isTyped } from '../output/local-command.ts';
 const firstMax = 100;
 
 /** The title of a session, or the text of its first prompt, or of its task. */
-export function aboutOf(store: SqliteTapeStore, info: SessionInfo): string {
+export function aboutOf(store: HomeStore, info: SessionInfo): string {
   return info.title ?? promptOf(store, info);
 }
 
 /** The text of the first prompt of a session, or of its task; where there is neither, the command that was typed first. */
-function promptOf(store: SqliteTapeStore, info: SessionInfo): string {
+function promptOf(store: HomeStore, info: SessionInfo): string {
   let command = '';
   for (const entry of store.entries.read(info.id, {
     own: true,
@@ -35,7 +35,7 @@ function promptOf(store: SqliteTapeStore, info: SessionInfo): string {
 }
 
 /** Whether a text is in the name, the title or the first prompt of a session, in either case. */
-export function mentions(store: SqliteTapeStore, info: SessionInfo, text: string): boolean {
+export function mentions(store: HomeStore, info: SessionInfo, text: string): boolean {
   const wanted = text.toLowerCase();
   const has = (said: string) => said.toLowerCase().includes(wanted);
   // The prompt is read last: most names and titles are at hand.
@@ -43,7 +43,7 @@ export function mentions(store: SqliteTapeStore, info: SessionInfo, text: string
 }
 
 /** Whether a session began in a directory or below it. One that records no directory is where its parent began. */
-export function beganIn(store: SqliteTapeStore, info: SessionInfo, directory: string): boolean {
+export function beganIn(store: HomeStore, info: SessionInfo, directory: string): boolean {
   for (let at: SessionInfo | undefined = info; at !== undefined; ) {
     const directoryAt = directoryOf(store, at);
     if (directoryAt !== undefined)
@@ -54,25 +54,21 @@ export function beganIn(store: SqliteTapeStore, info: SessionInfo, directory: st
 }
 
 /** Whether a session has a message of its own that records all that is wanted. */
-export function saidWhere(
-  store: SqliteTapeStore,
-  info: SessionInfo,
-  conditions: readonly Condition[],
-): boolean {
+export function saidWhere(store: HomeStore, info: SessionInfo, conditions: readonly Condition[]): boolean {
   for (const entry of store.entries.read(info.id, { own: true, kind: 'message' }))
     if (isWhere(entry, conditions)) return true;
   return false;
 }
 
 /** The active session with the newest message that began in a directory or below it; children and drafts of theirs do not count. */
-export function newestIn(store: SqliteTapeStore, directory: string): SessionInfo | undefined {
+export function newestIn(store: HomeStore, directory: string): SessionInfo | undefined {
   for (const info of store.readSessions({ kind: 'session' }))
     if (beganIn(store, info, directory)) return info;
   return undefined;
 }
 
 /** The directory that the first of a session's own entries that has one records. */
-function directoryOf(store: SqliteTapeStore, { id }: SessionInfo): string | undefined {
+function directoryOf(store: HomeStore, { id }: SessionInfo): string | undefined {
   for (const { meta } of store.entries.read(id, { own: true, limit: firstMax }))
     if (isObject(meta.place) && typeof meta.place.cwd === 'string') return meta.place.cwd;
   return undefined;
@@ -87,25 +83,66 @@ function textIn({ payload }: Entry): string {
 export interface Placed {
   readonly info: SessionInfo;
   readonly branch: string;
-  /** How many sessions of the tree are above it. */
-  readonly depth: number;
 }
 
-/** A session with its descendants, each after its parent, siblings in the order in which they are given. */
-export function withDescendants(root: SessionInfo, below: readonly SessionInfo[]): readonly Placed[] {
-  const children = Map.groupBy(below, (info) => treeParentOf(info).parentId);
-  const placed: Placed[] = [];
+/** A session of a tree, with the place in the family of the one above it; -1 for the root. */
+export interface Member {
+  readonly info: SessionInfo;
+  readonly above: number;
+}
+
+/** What the families of a tree are read with: those too that are in no list, as what is below them can be in it. */
+export const inFamilies = { all: true } as const;
+
+/** A session with its descendants, each after its parent, siblings in the order in which the store lists them. */
+export function familyOf(store: HomeStore, root: SessionInfo, having: SessionQuery = {}): readonly Member[] {
+  const below = store.sessions.list({ ...having, ...inFamilies, under: root.id });
+  const children = Map.groupBy(
+    below.filter((info) => !isSummarizer(info)),
+    (info) => treeParentOf(info).parentId,
+  );
+  const members: Member[] = [];
   // A loop: forks can be nested deeper than calls.
-  const left = [{ info: root, branch: '', indent: '', depth: 0 }];
+  const left: Member[] = [{ info: root, above: -1 }];
   for (let next = left.pop(); next !== undefined; next = left.pop()) {
-    const { info, branch, indent, depth } = next;
-    placed.push({ info, branch, depth });
-    for (const [i, child] of (children.get(info.id) ?? []).toReversed().entries())
+    const above = members.push(next) - 1;
+    for (const info of (children.get(next.info.id) ?? []).toReversed()) left.push({ info, above });
+  }
+  return members;
+}
+
+/** Whether a session is in a list of all, or of those that are neither archived nor drafts. */
+export function isListed(info: SessionInfo, { all }: { readonly all: boolean }): boolean {
+  return !isDeleted(info) && (all || (info.lifecycle !== 'archived' && !info.ephemeral));
+}
+
+/** What is drawn of a family: the members that are wanted, in its order, each below its nearest ancestor that is wanted. */
+export function drawn(
+  members: readonly Member[],
+  isWanted: (info: SessionInfo) => boolean,
+): readonly Placed[] {
+  // Of each member the nearest that is wanted: itself, or one above it.
+  const nearest: number[] = [];
+  const children = new Map<number, number[]>();
+  for (const [at, { info, above }] of members.entries()) {
+    const parent = nearest[above] ?? -1;
+    nearest.push(isWanted(info) ? at : parent);
+    if (nearest[at] !== at) continue;
+    const siblings = children.get(parent);
+    if (siblings === undefined) children.set(parent, [at]);
+    else siblings.push(at);
+  }
+  const placed: Placed[] = [];
+  const left = (children.get(-1) ?? []).map((at) => ({ at, branch: '', indent: '' })).reverse();
+  for (let next = left.pop(); next !== undefined; next = left.pop()) {
+    const { at, branch, indent } = next;
+    const { info } = members[at] as Member;
+    placed.push({ info, branch });
+    for (const [i, child] of (children.get(at) ?? []).toReversed().entries())
       left.push({
-        info: child,
+        at: child,
         branch: `${indent}${i === 0 ? '╰ ' : '├ '}`,
         indent: `${indent}${i === 0 ? '  ' : '│ '}`,
-        depth: depth + 1,
       });
   }
   return placed;

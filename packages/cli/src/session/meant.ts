@@ -1,4 +1,4 @@
-import { type SqliteTapeStore, TapeError } from '@tapedeck/tape';
+import { type HomeStore, TapeError } from '@tapedeck/tape';
 import { quote } from '@tapedeck/tape/internal';
 import type { Context } from '../context.ts';
 import { safe } from '../escape.ts';
@@ -14,7 +14,7 @@ import { assertNoPoint } from './place.ts';
  * @throws TAPE_NO_SESSION where the user cannot be asked, or declines; UsageError for a point of a session
  */
 export async function meantSession(
-  store: SqliteTapeStore,
+  store: HomeStore,
   name: string,
   {
     isNew,
@@ -45,7 +45,7 @@ export async function meantSession(
  * Refuses the beginning of the ids of several sessions: `find` finds one alone. Six characters are no other name.
  * @throws UsageError
  */
-function assertNoId(store: SqliteTapeStore, name: string): void {
+function assertNoId(store: HomeStore, name: string): void {
   if (name.length >= 6 && store.sessions.find(name) === undefined) ofId(store, name);
 }
 
@@ -53,7 +53,7 @@ function assertNoId(store: SqliteTapeStore, name: string): void {
  * Refuses to create a session whose name is nearly that of another, or its beginning.
  * @throws TAPE_NO_SESSION; UsageError for a point of a session
  */
-export function assertNoSlip(store: SqliteTapeStore, name: string): void {
+export function assertNoSlip(store: HomeStore, name: string): void {
   assertNoPoint(store, name);
   assertNoId(store, name);
   const near = similarSessions(store, name);

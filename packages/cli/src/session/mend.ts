@@ -1,7 +1,8 @@
 import { chmodSync, existsSync, lstatSync } from 'node:fs';
 import { examineFiles, verifyGraph, verifyTapes } from '@tapedeck/runtime/internal';
-import { type SqliteTapeStore, TapeError } from '@tapedeck/tape';
+import { type HomeStore, TapeError } from '@tapedeck/tape';
 import { assertWritable, type Finding } from '@tapedeck/tape/internal';
+import type { ProgressOptions } from '@tapedeck/tape/store';
 import type { Context } from '../context.ts';
 import type { Home } from '../home.ts';
 import { assertOwn } from '../origin.ts';
@@ -44,21 +45,37 @@ export async function lookAt(context: Context): Promise<Looked> {
     problems.push(...found.filter(({ code }) => code !== 'not-here'));
     const graph = await withProgress(context, (progress) =>
       unlessDamaged(problems, { g: 0, problems: [] }, () =>
-        verifyGraph(store, home.graph, { onProgress: progress('Comparing lines of the graph file') }),
+        graphProblems(store, home, { onProgress: progress('Comparing lines of the graph file') }),
       ),
     );
-    const behind: FileFinding[] = (graph.behind === undefined ? [] : [graph.behind]).map(({ message }) => ({
-      code: 'graph-behind',
-      session: null,
-      path: home.graph,
-      message,
-      fixable: true,
-    }));
+    const behind: readonly FileFinding[] =
+      graph.behind === undefined || home.graph === undefined
+        ? []
+        : [
+            {
+              ...{ code: 'graph-behind', session: null, path: home.graph },
+              ...{ message: graph.behind.message, fixable: true },
+            },
+          ];
     problems.push(...graph.problems.map(problemJson));
     const left = await unlessDamaged(problems, [], () => [...store.examine()]);
     const counts = await countOf(store, problems);
-    return { problems, left, files: [...behind, ...examineFiles(home.dir)], ...counts };
+    return {
+      problems,
+      left,
+      files: [...behind, ...(home.server === undefined ? examineFiles(home.dir) : [])],
+      ...counts,
+    };
   });
+}
+
+/** Compares the graph file of a home, if it has one, with its lineage. */
+export async function graphProblems(
+  store: HomeStore,
+  { graph }: Home,
+  o: ProgressOptions,
+): ReturnType<typeof verifyGraph> {
+  return graph === undefined ? { g: 0, problems: [] } : await verifyGraph(store, graph, o);
 }
 
 /**
@@ -82,7 +99,7 @@ export async function unlessDamaged<T>(
 
 /** Counts sessions and entries; none of what cannot be read. */
 export async function countOf(
-  store: SqliteTapeStore,
+  store: HomeStore,
   problems: Found[],
   ref?: string,
 ): Promise<{ readonly sessions: number; readonly entries: number }> {
@@ -91,7 +108,7 @@ export async function countOf(
 
 /** The problems of all tapes, or of one session and its inherited entries. */
 export async function tapeProblems(
-  store: SqliteTapeStore,
+  store: HomeStore,
   ref: string | undefined,
   context: Context,
 ): Promise<readonly Found[]> {
@@ -108,6 +125,7 @@ export function problemJson({ code, session, seq, message }: Found): Found {
 
 /** Renames the graph file; undefined when it cannot be renamed, like a link, which stays where it is. */
 async function setAside({ graph }: Home): Promise<string | undefined> {
+  if (graph === undefined) return undefined;
   const { openJournal } = await import('@tapedeck/graph/journal');
   try {
     return openJournal(graph).setAside();
@@ -118,7 +136,7 @@ async function setAside({ graph }: Home): Promise<string | undefined> {
 }
 
 /** Completes the search index, if a search has begun it; returns how many entries it indexed. */
-async function continueIndex(store: SqliteTapeStore, context: Context): Promise<number> {
+async function continueIndex(store: HomeStore, context: Context): Promise<number> {
   const { indexed, unindexed } = store.searchIndex();
   if (indexed === 0 || unindexed === 0) return 0;
   return await withProgress(context, (progress) =>
@@ -135,7 +153,7 @@ export async function mend(context: Context, { problems, left, files }: Looked):
   assertOwn(home, io);
   // The records of the graph file are then all that is left: nothing may replace them.
   if (problems.some(({ code }) => code === 'database-missing')) return [];
-  assertWritable(home.db);
+  if (home.server === undefined) assertWritable(home.db);
   const fixed: string[] = [];
   let aside: string | undefined;
   if (problems.some(({ code }) => code.startsWith('graph-'))) {

@@ -1,8 +1,8 @@
 import type { Application, KeptWorktree } from '@tapedeck/runtime/internal';
-import type { Merged, MergeRequest, SqliteTapeStore } from '@tapedeck/tape';
+import type { HomeStore, Merged, MergeRequest } from '@tapedeck/tape';
 import { emptyResult } from '@tapedeck/tape/internal';
 import type { Context } from '../context.ts';
-import { shellWord } from '../escape.ts';
+import { commandLine } from '../escape.ts';
 import { exit } from '../exit.ts';
 import { drained } from './drained.ts';
 import { mergedJson, parentIsBusy, queuedJson } from './preview.ts';
@@ -18,7 +18,7 @@ export interface MergeCommand {
  * @returns the exit code
  */
 export async function mergeAndReport(
-  store: SqliteTapeStore,
+  store: HomeStore,
   command: MergeCommand & { readonly waitMs: number },
   {
     context,
@@ -50,7 +50,7 @@ export async function mergeAndReport(
     const parent = request.into ?? info?.parent;
     if (isGivenUp && parent !== undefined)
       context.status(
-        `Hint: its call gets the outcome of ${child} when it goes on: tape run ${shellWord(parent)}`,
+        `Hint: its call gets the outcome of ${child} when it goes on: ${commandLine('run', [parent])}`,
       );
     if (application !== undefined)
       context.status('The patch is not applied yet: repeat the command after the merge');
@@ -68,7 +68,7 @@ export async function mergeAndReport(
  * Returns the receipt; undefined, after reporting it, when the merge is queued for the writer of the parent.
  */
 async function mergeOrQueue(
-  store: SqliteTapeStore,
+  store: HomeStore,
   { child, request, waitMs, isGivenUp }: MergeCommand & { waitMs: number; isGivenUp: boolean },
   context: Context,
 ): Promise<Merged | undefined> {
@@ -135,8 +135,8 @@ async function reportMerged({ merged, application, kept }: Done, context: Contex
   // The outcome of a child that was discarded is final: what it did can be inherited.
   const back =
     state === 'discarded'
-      ? `continue its work in a fork with: tape fork ${child}`
-      : `undo with: tape undo ${where}`;
+      ? `continue its work in a fork with: ${commandLine('fork', [child])}`
+      : `undo with: ${commandLine('undo', [where])}`;
   await context.answer({
     json: {
       ...mergedJson(merged),

@@ -1,5 +1,6 @@
 import type { CheckStep } from '@tapedeck/runtime';
-import { shellWord } from '../escape.ts';
+import { commandLine, shellWord } from '../escape.ts';
+import { isAddress } from '../server-home.ts';
 
 /** What a step is about. */
 export interface StepOf {
@@ -11,33 +12,45 @@ export interface StepOf {
 
 /** The command of a step. */
 export function commandFor(step: CheckStep, { id = 'FINDING', home }: StepOf = {}): string {
-  // A backup is restored elsewhere.
-  const place = home === undefined || step.act === 'restore' ? '' : ` --home ${shellWord(home)}`;
-  return `${words(step, id)}${place}`;
+  // A backup becomes another home, beside the one that is damaged.
+  if (step.act === 'restore') return `tape restore BACKUP ${besides(home)}`;
+  const { verb, words = [], options = [] } = partsOf(step, id);
+  const place = home === undefined ? [] : [`--home ${shellWord(home)}`];
+  return commandLine(verb, words, [...options, ...place]);
 }
 
-function words({ act, session, seq }: CheckStep, id: string): string {
-  const name = session === undefined ? '' : shellWord(session);
+function besides(home: string | undefined): string {
+  // On a server there is no directory beside it.
+  if (home === undefined || isAddress(home)) return 'DIR';
+  return shellWord(`${home.replace(/\/+$/, '')}-restored`);
+}
+
+interface Parts {
+  readonly verb: string;
+  readonly words?: readonly string[];
+  readonly options?: readonly string[];
+}
+
+function partsOf({ act, session, seq }: CheckStep, id: string): Parts {
+  const words = session === undefined ? [] : [session];
   switch (act) {
     case 'answer':
-      return `tape approve ${name}`;
+      return { verb: 'approve', words };
     case 'unarchive':
-      return `tape archive ${name} --undo`;
+      return { verb: 'archive', words, options: ['--undo'] };
     case 'undelete':
-      return `tape undo ${name}`;
+      return { verb: 'undo', words };
     case 'look':
-      return `tape show ${name}@${seq}`;
+      return { verb: 'show', words: [`${session}@${seq}`] };
     case 'fix':
-      return 'tape check --fix';
+      return { verb: 'check', options: ['--fix'] };
     case 'rebuild':
-      return 'tape doctor --fix';
+      return { verb: 'doctor', options: ['--fix'] };
     case 'acknowledge':
-      return `tape check --acknowledge ${shellWord(id)}`;
-    case 'restore':
-      return 'tape restore BACKUP DIR';
+      return { verb: 'check', options: [`--acknowledge ${shellWord(id)}`] };
     case 'verify':
-      return 'tape verify';
+      return { verb: 'verify' };
     default:
-      return `tape ${act} ${name}`;
+      return { verb: act, words };
   }
 }

@@ -1,5 +1,5 @@
 import type { Deck, StrayError } from '@tapedeck/runtime';
-import type { SqliteTapeStore } from '@tapedeck/tape';
+import type { TapeStore } from '@tapedeck/tape';
 import type { LoadedConfig } from '../config/deck.ts';
 import type { Context } from '../context.ts';
 import { errorText } from '../errors/print.ts';
@@ -10,7 +10,7 @@ import { safe } from '../escape.ts';
  */
 export async function openDeckAt(
   config: LoadedConfig,
-  store: SqliteTapeStore,
+  store: TapeStore,
   { io, home, options }: Pick<Context, 'io' | 'home' | 'options'>,
 ): Promise<Deck> {
   const { openDeck } = await import('@tapedeck/runtime');

@@ -1,7 +1,7 @@
-import { type Point, type Seq, type SessionInfo, type SqliteTapeStore, TapeError } from '@tapedeck/tape';
+import { type HomeStore, type Point, type Seq, type SessionInfo, TapeError } from '@tapedeck/tape';
 import { isoTime } from '@tapedeck/tape/internal';
 import { NotFoundError, UsageError } from '../errors/kinds.ts';
-import { shellWord } from '../escape.ts';
+import { commandLine, shellWord } from '../escape.ts';
 import { pointOf, timeOf } from '../input.ts';
 import { findSession, referred, withRef } from '../reference.ts';
 import { userOf } from '../user.ts';
@@ -16,7 +16,7 @@ export interface SessionPoint {
  * Parses `session[@point]`. Names may contain `@`: the longest existing name wins, and the rest is the point. Without an
  * existing name, the longest reference to a session wins. If nothing matches, the whole text is the name.
  */
-export function readPlace(store: SqliteTapeStore, text: string): SessionPoint {
+export function readPlace(store: HomeStore, text: string): SessionPoint {
   if (store.sessions.find(text) !== undefined) return { session: text };
   for (const find of [store.sessions.find, (ref: string) => referred(store, ref)]) {
     const whole = find === store.sessions.find ? undefined : find(text);
@@ -44,7 +44,7 @@ export interface SessionRange {
  * Undefined for another text, and for the name of a session. No anchor has two dots in its name.
  * @throws what resolving a point throws; UsageError for a range that begins after its end
  */
-export function readRange(store: SqliteTapeStore, text: string): SessionRange | undefined {
+export function readRange(store: HomeStore, text: string): SessionRange | undefined {
   if (!/@.*\.\./s.test(text) || store.sessions.find(text) !== undefined) return undefined;
   for (let at = text.lastIndexOf('@'); at > 0; at = text.lastIndexOf('@', at - 1)) {
     const [whole, first = '', last = ''] = /^(.*?)\.\.@?(.*)$/s.exec(text.slice(at + 1)) ?? [];
@@ -67,7 +67,7 @@ export function readRange(store: SqliteTapeStore, text: string): SessionRange | 
  * that the user named before (`@{-1}`).
  * @throws TAPE_NO_SESSION with near names; UsageError for the beginning of several, and for a point
  */
-export function needSession(store: SqliteTapeStore, text: string): SessionInfo {
+export function needSession(store: HomeStore, text: string): SessionInfo {
   const info = findSession(store, text);
   if (info !== undefined) {
     userOf(store)?.uses(info.id);
@@ -83,7 +83,7 @@ export function needSession(store: SqliteTapeStore, text: string): SessionInfo {
  * Refuses an entry of a session where the session itself is needed.
  * @throws UsageError
  */
-export function assertNoPoint(store: SqliteTapeStore, text: string): void {
+export function assertNoPoint(store: HomeStore, text: string): void {
   if (!text.includes('@') || store.sessions.find(text) !== undefined) return;
   const session = sessionAt(store, text);
   if (session === undefined) return;
@@ -91,13 +91,13 @@ export function assertNoPoint(store: SqliteTapeStore, text: string): void {
     `cannot use '${text}': it is an entry of '${session}', and this verb takes a session`,
     {
       data: { session },
-      hint: `leave out the point: ${shellWord(session)}; or go on from there with: tape fork ${shellWord(text)}`,
+      hint: `leave out the point: ${shellWord(session)}; or go on from there with: ${commandLine('fork', [text])}`,
     },
   );
 }
 
 /** The session that a text names an entry of; undefined for another text. */
-function sessionAt(store: SqliteTapeStore, text: string): string | undefined {
+function sessionAt(store: HomeStore, text: string): string | undefined {
   try {
     const { session, point } = readPlace(store, text);
     if (point === undefined) return undefined;
@@ -109,7 +109,7 @@ function sessionAt(store: SqliteTapeStore, text: string): string | undefined {
 }
 
 /** Reads a point: as `pointOf`, or `-3`, three positions before the last, or `{TIME}`, the last entry by that time. */
-export function pointIn(store: SqliteTapeStore, info: SessionInfo, text: string): Point {
+export function pointIn(store: HomeStore, info: SessionInfo, text: string): Point {
   if (/^-\d+$/.test(text)) return before(info, text);
   const [, time] = /^\{(.+)\}$/.exec(text) ?? [];
   if (time === undefined) return pointOf(text);
@@ -138,7 +138,7 @@ const near = 50;
  * The last entry that was recorded by a time, at its source for an import. Times grow along a tape, but for records of an
  * import that have none, which have the time of the import, and for its merges, which stand behind what followed them.
  */
-function seqBy(store: SqliteTapeStore, { session, id, floor, head }: SessionInfo, time: number): Seq {
+function seqBy(store: HomeStore, { session, id, floor, head }: SessionInfo, time: number): Seq {
   let [low, high] = [floor, head];
   while (low < high) {
     const middle = Math.ceil((low + high) / 2);

@@ -1,4 +1,4 @@
-import { type Merged, type MergeRequest, type SqliteTapeStore, TapeError } from '@tapedeck/tape';
+import { type HomeStore, type Merged, type MergeRequest, TapeError } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import type { ForkPreview, MergePreview, PreviewEntry } from '@tapedeck/tape/store';
 import type { Context } from '../context.ts';
@@ -35,7 +35,7 @@ export function queuedJson(parent: string, child: string): Json {
 
 /** Prints the entries that a merge or a discard would write, and writes nothing. */
 export async function previewMerge(
-  store: SqliteTapeStore,
+  store: HomeStore,
   { child, request }: { readonly child: string; readonly request: MergeRequest },
   context: Context,
 ): Promise<number> {

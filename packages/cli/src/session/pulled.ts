@@ -1,6 +1,6 @@
 import type { Pulled } from '@tapedeck/tape/remotes';
 import type { Context } from '../context.ts';
-import { shellWord } from '../escape.ts';
+import { commandLine, shellWord } from '../escape.ts';
 import { exit } from '../exit.ts';
 import { counted } from '../output/counted.ts';
 import { refusedJson } from '../output/refused.ts';
@@ -43,7 +43,7 @@ export function sayLeft(
   if (refused.length === 0) return exit.done;
   const session = shellWord(refused[0]?.session ?? '');
   status(
-    `Hint: take ${session} in under another name with: tape clone ${shellWord(url)} DIR; tape export ${session} --home DIR | tape import - --as NEW; or archive the one here`,
+    `Hint: take ${session} in under another name with: tape clone ${shellWord(url)} DIR; ${commandLine('export', [session], ['--home DIR'])} | tape import - --as NEW; or archive the one here`,
   );
   return exit.conflict;
 }

@@ -1,8 +1,8 @@
 import {
+  type HomeStore,
   type Json,
   parsePolicy,
   remakeOf,
-  type SqliteTapeStore,
   TapeError,
   type ViewPolicy,
   view as viewOf,
@@ -10,7 +10,7 @@ import {
 import { isObject, lastCallWithin, lastPolicy } from '@tapedeck/tape/internal';
 
 /** The policy of the last model call up to a position. */
-export function policyOfLastCall(store: SqliteTapeStore, id: string, to: number): ViewPolicy {
+export function policyOfLastCall(store: HomeStore, id: string, to: number): ViewPolicy {
   return lastPolicy([...store.entries.read(id, { to, kind: 'message', last: lastCallWithin })]);
 }
 
@@ -19,7 +19,7 @@ export function policyOfLastCall(store: SqliteTapeStore, id: string, to: number)
  * it has more than `most` entries.
  */
 export function receivedManifest(
-  store: SqliteTapeStore,
+  store: HomeStore,
   id: string,
   at: number,
   most: number = Number.POSITIVE_INFINITY,
@@ -47,7 +47,7 @@ function entriesIn({ in: ranges }: Record<string, Json>): number {
 /**
  * Whether the tape still yields the view of a manifest; `fault` gives the reason why it cannot be computed.
  */
-function reproduce(store: SqliteTapeStore, id: string, manifest: Record<string, Json>): Record<string, Json> {
+function reproduce(store: HomeStore, id: string, manifest: Record<string, Json>): Record<string, Json> {
   try {
     // A tape may come from another version or program, with unknown policies.
     if (typeof manifest.policy === 'string') parsePolicy(manifest.policy);

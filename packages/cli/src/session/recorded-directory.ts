@@ -1,14 +1,14 @@
 import { existsSync } from 'node:fs';
-import type { SqliteTapeStore } from '@tapedeck/tape';
+import type { HomeStore } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import type { Context } from '../context.ts';
-import { shellWord } from '../escape.ts';
+import { commandLine, shellWord } from '../escape.ts';
 
 /** The number of newest messages among which a directory is looked for: an import has many that have none. */
 const lastMax = 50;
 
 /** The directory in which an imported session worked last; undefined when it ran here since. */
-function importedDirectory(store: SqliteTapeStore, session: string): string | undefined {
+function importedDirectory(store: HomeStore, session: string): string | undefined {
   const messages = [...store.entries.read(session, { kind: 'message', last: lastMax })];
   const last = messages.findLast(({ meta }) => isObject(meta.place))?.meta;
   if (last?.source !== 'import' || !isObject(last.place)) return undefined;
@@ -17,7 +17,7 @@ function importedDirectory(store: SqliteTapeStore, session: string): string | un
 
 /** Says where an imported session worked, and how to run it there, when it is about to run elsewhere. */
 export function offerDirectory(
-  store: SqliteTapeStore,
+  store: HomeStore,
   session: string,
   { io, status, home }: Pick<Context, 'io' | 'status' | 'home'>,
 ): void {
@@ -25,7 +25,7 @@ export function offerDirectory(
   if (directory === undefined || directory === io.cwd) return;
   const there = existsSync(directory)
     ? // Another directory may have a home of its own.
-      `run it there with: cd ${shellWord(directory)} && tape run ${session} --home ${shellWord(home.dir)}`
+      `run it there with: cd ${shellWord(directory)} && ${commandLine('run', [session], [`--home ${shellWord(home.name)}`])}`
     : 'that directory is not here';
   status(`${session} worked in ${directory}, and runs here now (${there})`);
 }

@@ -1,11 +1,11 @@
-import type { Entry, Json, SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
+import type { Entry, HomeStore, Json, SessionInfo } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 
 /**
  * The whole of an output of which an import shows the beginning, since the program that wrote it kept it in a file: a reference
  * to its bytes, from the session or one from which it comes. Undefined where no import found the file.
  */
-export function savedOutput(store: SqliteTapeStore, { session, meta }: Entry): Json | undefined {
+export function savedOutput(store: HomeStore, { session, meta }: Entry): Json | undefined {
   if (typeof meta.savedAs !== 'string') return undefined;
   for (let at: SessionInfo | undefined = store.sessions.find(session); at !== undefined; ) {
     let found: Json | undefined;

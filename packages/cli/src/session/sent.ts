@@ -6,11 +6,12 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Deck, Sent, Session } from '@tapedeck/runtime';
-import type { SqliteTapeStore } from '@tapedeck/tape';
+import type { HomeStore } from '@tapedeck/tape';
 import { deckConfig, type LoadedConfig } from '../config/deck.ts';
 import type { Context } from '../context.ts';
+import { commandLine } from '../escape.ts';
 import { exit } from '../exit.ts';
-import { doesExist } from '../home.ts';
+import { hasDatabase } from '../home.ts';
 import type { ModelArgs } from '../options/model.ts';
 import { exitOf, resultJson } from '../output/run.ts';
 import { findMeant } from '../reference.ts';
@@ -19,7 +20,7 @@ import { openDeckAt } from './open-deck.ts';
 
 /** An item to post to a session: a message, or the answer to a call. */
 export interface Sending {
-  readonly store: SqliteTapeStore;
+  readonly store: HomeStore;
   /** Name of the session. */
   readonly session: string;
   /** The session above that the user named instead; its runs that follow are shown. */
@@ -54,7 +55,7 @@ export async function configUnlessRun(
   { creates }: { readonly creates: boolean },
 ): Promise<LoadedConfig | undefined> {
   const isRun =
-    doesExist(context.home.db) &&
+    hasDatabase(context.home) &&
     (await context.reading(async (store) => isOwned(store, findMeant(store, args.name, { creates })?.id)));
   return isRun ? undefined : await usableConfig(args, context);
 }
@@ -123,7 +124,7 @@ export async function sendAndFollow(sending: Sending, args: SendingArgs, context
   });
   if (context.io.interrupted) return exit.interrupted;
   if (!waits) return exit.done;
-  if (owner === undefined) context.status(`Hint: run it with: tape run ${session.name}`);
+  if (owner === undefined) context.status(`Hint: run it with: ${commandLine('run', [session.name])}`);
   return exit.accepted;
 }
 
@@ -185,10 +186,10 @@ async function post(
 
 const pollMs = 50;
 
-function isOwned(store: SqliteTapeStore, session: string | undefined): boolean {
+function isOwned(store: HomeStore, session: string | undefined): boolean {
   return store.leases.list().some(({ id }) => id === session);
 }
 
-function isWaiting(store: SqliteTapeStore, session: string, item: string): boolean {
+function isWaiting(store: HomeStore, session: string, item: string): boolean {
   return store.inbox.list(session).some(({ id }) => id === item);
 }

@@ -1,4 +1,4 @@
-import type { SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
+import type { HomeStore, SessionInfo } from '@tapedeck/tape';
 import { stateOf, withSource } from '../output/session.ts';
 
 /** A session, whether its process died during a run, and what it is in. */
@@ -12,10 +12,7 @@ export interface Stated {
  * What sessions are in, for people, in the order in which they are given: what runs, waits or was interrupted says more
  * than that it is active, and so does it that the tape is all that is left of an import.
  */
-export async function stated(
-  store: SqliteTapeStore,
-  infos: readonly SessionInfo[],
-): Promise<readonly Stated[]> {
+export async function stated(store: HomeStore, infos: readonly SessionInfo[]): Promise<readonly Stated[]> {
   const active = infos.filter(({ lifecycle }) => lifecycle === 'active');
   const { interruptedAmong } = await import('@tapedeck/runtime/internal');
   const interrupted = await interruptedAmong(store, active);
@@ -37,10 +34,7 @@ function seenState(info: SessionInfo, owned: ReadonlySet<string>): string {
 const statedMax = 200;
 
 /** The same for any number of sessions, a few at a time. */
-export async function* statedInParts(
-  store: SqliteTapeStore,
-  found: Iterable<SessionInfo>,
-): AsyncGenerator<Stated> {
+export async function* statedInParts(store: HomeStore, found: Iterable<SessionInfo>): AsyncGenerator<Stated> {
   let infos: SessionInfo[] = [];
   for (const info of found) {
     infos.push(info);

@@ -1,4 +1,4 @@
-import { type SessionInfo, type SqliteTapeStore, TapeError } from '@tapedeck/tape';
+import { type HomeStore, type SessionInfo, TapeError } from '@tapedeck/tape';
 import { sha256 } from '@tapedeck/tape/store';
 import { oneLine } from '../escape.ts';
 
@@ -22,7 +22,7 @@ export interface KeyedTask {
  * them. Without it each task means its newest child.
  */
 export function keysOf(
-  store: SqliteTapeStore,
+  store: HomeStore,
   parent: string,
   tasks: readonly string[],
   { key, again }: Naming,
@@ -79,7 +79,7 @@ function isOver({ task, delivery, lifecycle }: SessionInfo): boolean {
   return lifecycle !== 'active' || (task !== undefined && task !== 'running' && delivery !== undefined);
 }
 
-function keyed(store: SqliteTapeStore, parent: string, key: string): KeyedTask {
+function keyed(store: HomeStore, parent: string, key: string): KeyedTask {
   const [child] = store.sessions.list({ parent, key, all: true });
   return { key, ...(child !== undefined && { child }) };
 }

@@ -1,5 +1,5 @@
 import { readdirSync } from 'node:fs';
-import type { SqliteTapeStore } from '@tapedeck/tape';
+import type { HomeStore } from '@tapedeck/tape';
 import type { Home } from '../home.ts';
 
 /**
@@ -7,18 +7,16 @@ import type { Home } from '../home.ts';
  * may have inherited it, and copies of the database from before a change of its format.
  * @param owner the id of the session
  */
-export async function trafficOf(
-  store: SqliteTapeStore,
-  home: Home,
-  owner: string,
-): Promise<readonly string[]> {
+export async function trafficOf(store: HomeStore, home: Home, owner: string): Promise<readonly string[]> {
   const { trafficFiles } = await import('@tapedeck/runtime/internal');
   const isBelow = (id: string): boolean => {
     const parent = store.sessions.find(id)?.parentId;
     return id === owner || (parent !== undefined && isBelow(parent));
   };
   const traffic = trafficFiles(home.dir).filter(({ session }) => isBelow(session));
-  const copies = readdirSync(home.dir).filter((name) => /^tape\.db\.schema-\d/.test(name));
+  const copies = (home.server === undefined ? readdirSync(home.dir) : []).filter((name) =>
+    /^tape\.db\.schema-\d/.test(name),
+  );
   return [...traffic.map(({ file }) => file), ...copies];
 }
 
@@ -27,6 +25,12 @@ export function mayContain(quotedBy: readonly string[]): string {
   return quotedBy.length === 0 ? '' : `; may still contain it: ${quotedBy.join(', ')}`;
 }
 
-/** What is said where the WAL still has erased content. */
-export const logNotEmptied =
-  'The file or its WAL still has the content, because others use it or the disk is full: redact the entry again';
+/**
+ * What is said where erased content may be left.
+ * @param again what erases it once more, which writes a file anew
+ */
+export function contentLeft({ server }: Pick<Home, 'server'>, again: string): string {
+  return server === undefined
+    ? `The file or its WAL still has the content, because others use it or the disk is full: ${again}`
+    : 'The server may still have the content, in rows that it has not vacuumed, in its log and in dumps: see docs/server.md';
+}

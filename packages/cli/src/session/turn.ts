@@ -1,7 +1,8 @@
 import type { Deck } from '@tapedeck/runtime';
-import type { SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
+import type { HomeStore, SessionInfo } from '@tapedeck/tape';
 import { deckConfig } from '../config/deck.ts';
 import type { Context } from '../context.ts';
+import { commandLine } from '../escape.ts';
 import { type ModelArgs, namedIn } from '../options/model.ts';
 import { openDeckAt } from './open-deck.ts';
 
@@ -11,7 +12,7 @@ import { openDeckAt } from './open-deck.ts';
  * message stays, and stderr says how to go on: the merge is done in any case.
  */
 export async function giveTurn(
-  store: SqliteTapeStore,
+  store: HomeStore,
   child: string,
   { args, context }: { readonly args: ModelArgs; readonly context: Context },
 ): Promise<void> {
@@ -31,7 +32,7 @@ export async function giveTurn(
     if ((error as { code?: unknown }).code === undefined) throw error;
     if (!isOwed(store, info)) return;
     status(`${parent} has a message about ${child} in its inbox: ${(error as Error).message}`);
-    status(`Hint: run it with: tape run ${parent}`);
+    status(`Hint: run it with: ${commandLine('run', [parent])}`);
   }
 }
 
@@ -46,7 +47,7 @@ export async function idleOrInterrupted(deck: Deck, signal: AbortSignal): Promis
 }
 
 /** Whether the message of a merge waits for a run of the parent, and no process runs the parent. */
-function isOwed(store: SqliteTapeStore, { id, parentId, deliver }: SessionInfo): boolean {
+function isOwed(store: HomeStore, { id, parentId, deliver }: SessionInfo): boolean {
   if (deliver !== 'merge+turn' || parentId === undefined) return false;
   if (store.leases.list().some((lease) => lease.id === parentId)) return false;
   return store.inbox.list(parentId).some(({ key }) => key.startsWith(`notify:${id}:`));

@@ -1,5 +1,5 @@
-import type { Seq, SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
-import { isSummarizer } from '@tapedeck/tape/internal';
+import type { HomeStore, Seq, SessionInfo } from '@tapedeck/tape';
+import { isSummarizer, originOf } from '@tapedeck/tape/internal';
 import { type Gap, type Item, isGap } from './fold.ts';
 import { isWithin, type Wanted } from './wanted.ts';
 
@@ -19,15 +19,16 @@ const namedMax = 5;
 
 /** The children that left a session in a range of positions and of times, in the order of their places. */
 export function* leftIn(
-  store: Pick<SqliteTapeStore, 'sessions'>,
+  store: Pick<HomeStore, 'sessions'>,
   parent: string,
   { from, to, ...times }: { readonly from: Seq; readonly to: Seq } & Pick<Wanted, 'after' | 'before'>,
 ): Generator<Left> {
   for (let leftFrom = from; leftFrom <= to; ) {
     const page = store.sessions.list({ parent, all: true, deleted: false, leftFrom, limit: pageSize });
     const isWhole = page.length < pageSize;
-    const last = page.at(-1)?.base ?? to;
-    for (const [at, children] of Map.groupBy(page, ({ base }) => base)) {
+    const places = Map.groupBy(page, (child) => originOf(child).at);
+    const last = [...places.keys()].at(-1) ?? to;
+    for (const [at, children] of places) {
       if (at > to) return;
       // More may have left at the last position of a page than it has.
       if (!isWhole && at === last && at !== leftFrom) break;

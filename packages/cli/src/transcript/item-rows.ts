@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from 'node:util';
 import type { Entry, Json, JsonObject } from '@tapedeck/tape';
 import { argumentsText, isObject } from '@tapedeck/tape/internal';
-import { oneLine, safe } from '../escape.ts';
+import { commandLine, oneLine, safe } from '../escape.ts';
 import { counted } from '../output/counted.ts';
 import { absentText, briefText, entryText, intentionText, partText, startText } from '../output/entry.ts';
 import { commandOutput, commandText, isTyped } from '../output/local-command.ts';
@@ -151,7 +151,10 @@ function textLines(
   if (left <= 1) return rows;
   return [
     ...rows,
-    style.text('dim', moreText(`… ${left} more lines`, inHome(`tape show ${session}@${entry.seq}`), columns)),
+    style.text(
+      'dim',
+      moreText(`… ${left} more lines`, inHome(commandLine('show', [`${session}@${entry.seq}`])), columns),
+    ),
   ];
 }
 
@@ -238,7 +241,13 @@ export function outputRows(
     const more =
       bytes === undefined
         ? []
-        : [moreText(`… ${bytes} bytes in total`, inHome(`tape show ${session}@${where.seq} --output`), room)];
+        : [
+            moreText(
+              `… ${bytes} bytes in total`,
+              inHome(commandLine('show', [`${session}@${where.seq}`], ['--output'])),
+              room,
+            ),
+          ];
     return [...rows, ...more].map((row, i) => `${indent}${i === 0 ? '└' : ' '} ${paint(row)}`);
   }
   const lines = text.trim().split('\n');
@@ -324,5 +333,5 @@ export function gapText(
   // An act other than a rewind is one entry, or two with the message of a merge.
   const isAll = undoes !== undefined && hidden <= (undoes.act === 'merge' ? 2 : 1) && undoes.act !== 'rewind';
   const count = isAll ? '' : `, hides ${counted(hidden, 'entry', 'entries')}`;
-  return `${what}${count} (${inHome(`tape log ${session} --hidden`)})`;
+  return `${what}${count} (${inHome(commandLine('log', [session], ['--hidden']))})`;
 }

@@ -1,7 +1,7 @@
 import type { Entry, JsonObject } from '@tapedeck/tape';
 import { isObject, isoTime } from '@tapedeck/tape/internal';
 import type { Context } from '../context.ts';
-import { safe } from '../escape.ts';
+import { commandLine, safe } from '../escape.ts';
 import { absentText, partText } from '../output/entry.ts';
 import { markdown } from '../terminal/markdown.ts';
 import type { Style } from '../terminal/style.ts';
@@ -42,7 +42,7 @@ export function entryPage(
 ): string {
   const { session, seq, kind, name, at, sourceAt, hash, tape, meta } = entry;
   const more = (count: number) =>
-    `… ${count} more characters (${context.inHome(`tape show ${session}@${seq} --full`)})`;
+    `… ${count} more characters (${context.inHome(commandLine('show', [`${session}@${seq}`], ['--full']))})`;
   const paper = { ...paperOf(context), ...(context.io.isTerminal && !full && { cut: { ...shown, more } }) };
   const when = sourceAt === undefined ? isoTime(at) : `${isoTime(sourceAt)}, recorded ${isoTime(at)}`;
   const head = `${session}@${seq}  ${kind}${name === undefined ? '' : ` ${name}`}  ${when}`;
@@ -67,7 +67,7 @@ function bodyOf(
   if (payload === null) return [absentText(entry)];
   if (kind === 'message') return partsOf(entry).map((part) => partPage(part, paper));
   if (kind === 'tool-result' && isObject(payload)) {
-    const command = inHome(`tape show ${session}@${seq} --output`);
+    const command = inHome(commandLine('show', [`${session}@${seq}`], ['--output']));
     const page = partPage({ ...payload, type: 'tool-result' }, paper, command);
     return meta.savedAs === undefined ? [page] : [page, paper.style.text('dim', `  … in full: ${command}`)];
   }

@@ -1,4 +1,4 @@
-import type { Entry, EntryKind, Seq, SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
+import type { Entry, EntryKind, HomeStore, Seq, SessionInfo } from '@tapedeck/tape';
 import type { EntryQuery, SessionRange } from '@tapedeck/tape/store';
 import { fold, type Gap, isGap, isPart } from './fold.ts';
 import { undoesOf } from './undoes.ts';
@@ -16,7 +16,7 @@ export interface Selection extends Wanted {
 
 /** All entries of a selection, in order. */
 export function* readEntries(
-  store: SqliteTapeStore,
+  store: HomeStore,
   { id }: Pick<SessionInfo, 'id'>,
   { last, ...selection }: Selection,
 ): Generator<Entry> {
@@ -68,7 +68,7 @@ export function boundsOf(
  * nothing that a filter by content selects.
  */
 export function readShown(
-  store: SqliteTapeStore,
+  store: HomeStore,
   info: Pick<SessionInfo, 'id' | 'base'>,
   selection: Selection,
   reading: Reading,
@@ -101,7 +101,7 @@ export function readShown(
 
 /** The gap of a hidden stretch; none where it has rewinds alone, as after an undo, or was made at another time. */
 export function* gapOf(
-  store: SqliteTapeStore,
+  store: HomeStore,
   id: string,
   {
     stretch: { from, to },
@@ -166,7 +166,7 @@ const pageMax = 500;
 
 /** Reads entries from the last one back, in growing pages. */
 function* fromEnd(
-  store: SqliteTapeStore,
+  store: HomeStore,
   id: string,
   { query, page }: { readonly query: EntryQuery; readonly page: number },
 ): Generator<Entry> {

@@ -1,5 +1,5 @@
 import type { Entry, SessionInfo } from '@tapedeck/tape';
-import { oneLine, safe } from '../escape.ts';
+import { commandLine, oneLine, safe } from '../escape.ts';
 import { colorOf, labelOf } from '../output/entry.ts';
 import { painted, stateOf } from '../output/session.ts';
 import type { Style } from '../terminal/style.ts';
@@ -152,7 +152,7 @@ function leftRows(left: Left, look: Look): readonly string[] {
   const row = (text: string) => `${before}${style.text('cyan', '├─')} ${text}`;
   if ('more' in left) {
     const count = left.more === Number.POSITIVE_INFINITY ? 'many' : left.more;
-    return [row(style.text('dim', `${count} more (${inHome(`tape children ${session}`)})`))];
+    return [row(style.text('dim', `${count} more (${inHome(commandLine('children', [session]))})`))];
   }
   const [first = '', ...others] = childRows(left.child, columns - before.length - 3, look);
   return [row(first), ...others.map((line) => `${before}${style.text('cyan', '│')}  ${line}`)];

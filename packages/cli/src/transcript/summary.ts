@@ -1,4 +1,4 @@
-import type { Entry, SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
+import type { Entry, HomeStore, SessionInfo } from '@tapedeck/tape';
 import { isSummarizer, recordedUsage, totalOf } from '@tapedeck/tape/internal';
 import { touchesOf } from '@tapedeck/tape/store';
 import { oneLine } from '../escape.ts';
@@ -58,7 +58,7 @@ export function summaryOf(entries: Iterable<Entry>): Summary {
 const childrenPage = 1_000;
 
 /** The children of a session, by how they are, in the words for people. */
-export function childStates(store: SqliteTapeStore, parent: string): ReadonlyMap<string, number> {
+export function childStates(store: HomeStore, parent: string): ReadonlyMap<string, number> {
   const states = new Map<string, number>();
   for (let after: string | null = null; ; ) {
     const page: readonly SessionInfo[] = store.sessions.list({

@@ -4,9 +4,9 @@
  * draws what comes of it.
  * `page.ts` shows one entry, `summary.ts` adds up. Imports `output` and what lies below it.
  */
-import type { Entry, Seq, SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
+import type { Entry, HomeStore, Seq, SessionInfo } from '@tapedeck/tape';
 import type { Context } from '../context.ts';
-import { oneLine, safe } from '../escape.ts';
+import { commandLine, oneLine, safe } from '../escape.ts';
 import { fold, isGap } from './fold.ts';
 import { isLeft, leftIn, placeOf, withForks } from './forks.ts';
 import { callsOf } from './parts.ts';
@@ -40,7 +40,7 @@ export interface Transcript {
 
 /** Opens the transcript of a session. */
 export function openTranscript(
-  store: SqliteTapeStore,
+  store: HomeStore,
   info: SessionInfo,
   form: Form,
   {
@@ -117,7 +117,9 @@ export function openTranscript(
       if (selection.tool !== undefined) status(noCallsText(selection.tool, toolsOf(store, id)));
       else if (!form.all)
         status(
-          inHome(`Nothing of the conversation is selected: list all entries with tape log ${session} --all`),
+          inHome(
+            `Nothing of the conversation is selected: list all entries with ${commandLine('log', [session], ['--all'])}`,
+          ),
         );
     },
     add: async (entry, selection) => {
@@ -128,7 +130,7 @@ export function openTranscript(
 }
 
 /** The names of the tools that a session calls, the ones with the most calls first. */
-function toolsOf(store: SqliteTapeStore, id: string): readonly string[] {
+function toolsOf(store: HomeStore, id: string): readonly string[] {
   const counts = new Map<string, number>();
   for (const entry of store.entries.read(id, { calls: true }))
     for (const { name } of callsOf(entry)) counts.set(name, (counts.get(name) ?? 0) + 1);

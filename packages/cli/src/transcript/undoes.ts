@@ -1,4 +1,4 @@
-import type { Entry, Seq, SqliteTapeStore } from '@tapedeck/tape';
+import type { Entry, HomeStore, Seq } from '@tapedeck/tape';
 import { actNames, actOf } from '@tapedeck/tape/internal';
 
 /** The act that a rewind undoes. */
@@ -9,7 +9,7 @@ export interface Undoes {
 
 /** Finds the act that a rewind undoes: what the rewind hides begins with it. Undefined for a rewind to a message. */
 export function undoesOf(
-  store: Pick<SqliteTapeStore, 'entries'>,
+  store: Pick<HomeStore, 'entries'>,
   id: string,
   { seq, ref = seq }: Pick<Entry, 'seq' | 'ref'>,
 ): Undoes | undefined {

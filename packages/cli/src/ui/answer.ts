@@ -25,6 +25,8 @@ export interface Answering {
   readonly crowd: Crowd;
   /** The directory of the home, which no answer names. */
   readonly dir: string;
+  /** A text with commands, as its reader can type them from anywhere. */
+  readonly inHome: (text: string) => string;
   /** A text without the secrets that this process knows. */
   readonly masked: (text: string) => string;
   /** Says what went wrong in the server itself. */
@@ -50,10 +52,9 @@ async function answer(request: IncomingMessage, response: ServerResponse, at: An
   const [path = '', query = ''] = halves(url);
   const isIn = at.entrance.admits(request.headers.cookie);
   if (path.startsWith(entering)) {
-    // A look at the headers must not use up the address.
-    const cookie = isIn || method === 'HEAD' ? undefined : at.entrance.enter(path.slice(entering.length));
+    const cookie = isIn ? undefined : at.entrance.enter(path.slice(entering.length));
     if (!isIn && cookie === undefined) throw wrongAddress;
-    send(request, response, 303, { Location: '/', ...(cookie !== undefined && { 'Set-Cookie': cookie }) });
+    send(response, 303, { Location: '/', ...(cookie !== undefined && { 'Set-Cookie': cookie }) });
     return;
   }
   if (!isIn) throw notIn;
@@ -63,7 +64,7 @@ async function answer(request: IncomingMessage, response: ServerResponse, at: An
   }
   const asset = at.assets.get(path);
   if (asset === undefined || query !== '') throw notThere;
-  send(request, response, 200, { 'Content-Type': asset.type }, asset.bytes);
+  send(response, 200, { 'Content-Type': asset.type }, asset.bytes);
 }
 
 async function answerQuestion(
@@ -85,20 +86,21 @@ async function answerQuestion(
     const last = request.headers['last-event-id'];
     await at.home.read(async (opened) => {
       response.writeHead(200, { ...headers, 'Content-Type': 'text/event-stream; charset=utf-8' });
-      if (request.method === 'HEAD') response.end();
-      else {
-        const from = typeof last === 'string' && last !== '' ? last : after;
-        await sendEvents(opened, { response, after: from, masked: at.masked });
-      }
+      const from = typeof last === 'string' && last !== '' ? last : after;
+      await sendEvents(opened, { response, after: from, masked: at.masked });
     });
     return;
   }
   const route = routeOf(name);
   if (route === undefined) throw notThere;
-  const found = await at.home.read(
-    async (opened) => await route({ ...opened.page, home: async () => await homeOf(opened) }, query),
-  );
-  sendJson(request, response, 200, readable(at.masked(JSON.stringify(found))));
+  const { socket } = request;
+  const { timeout = 0 } = socket;
+  // A client that waits is not one that takes nothing: the check of a large home is longer than that is allowed to be.
+  socket.setTimeout(0);
+  const found = await at.home
+    .read(async (opened) => await route({ ...opened.page, home: async () => await homeOf(opened) }, query))
+    .finally(() => socket.setTimeout(timeout));
+  sendJson(response, 200, readable(at.masked(JSON.stringify(found))));
 }
 
 function halves(url: string): readonly [path: string, query: string] {
@@ -146,12 +148,12 @@ function refusalOf(error: unknown, at: Answering): Refused {
     });
   }
   const status = { [exit.usage]: 400, [exit.notFound]: 404, [exit.conflict]: 409 }[ended] ?? 500;
-  const plain = (said: string) => said.replaceAll(at.dir, 'the home');
+  const plain = (said: string) => said.replaceAll(`'${at.dir}'`, 'the home').replaceAll(at.dir, 'the home');
   return new Refused(status, {
     code,
     message: plain(message),
     // Without its directory, a command would be another one.
-    ...(hint !== undefined && !hint.includes(at.dir) && { hint }),
+    ...(hint !== undefined && !hint.includes(at.dir) && { hint: at.inHome(hint) }),
   });
 }
 
@@ -163,28 +165,27 @@ function refuse(request: IncomingMessage, response: ServerResponse, refused: Ref
   const { status, code, message, hint } = refused;
   // What a client sends behind a request that is no request of a page is not read.
   if (status !== 404 && status !== 401) response.shouldKeepAlive = false;
-  if (status === 405) response.setHeader('Allow', 'GET, HEAD');
+  if (status === 405) response.setHeader('Allow', 'GET');
   if (status === 503) response.setHeader('Retry-After', '5');
   if (request.url?.startsWith(asking) === true) {
     const json = JSON.stringify({ code, message, ...(hint !== undefined && { hint }) });
-    sendJson(request, response, status, json);
+    sendJson(response, status, json);
   } else {
     const said = `${message}${hint === undefined ? '' : `\n${hint}`}\n`;
-    send(request, response, status, { 'Content-Type': 'text/plain; charset=utf-8' }, Buffer.from(said));
+    send(response, status, { 'Content-Type': 'text/plain; charset=utf-8' }, Buffer.from(said));
   }
 }
 
-function sendJson(request: IncomingMessage, response: ServerResponse, status: number, json: string): void {
-  send(request, response, status, { 'Content-Type': 'application/json; charset=utf-8' }, Buffer.from(json));
+function sendJson(response: ServerResponse, status: number, json: string): void {
+  send(response, status, { 'Content-Type': 'application/json; charset=utf-8' }, Buffer.from(json));
 }
 
 function send(
-  { method }: IncomingMessage,
   response: ServerResponse,
   status: number,
   own: Readonly<Record<string, string>>,
   bytes: Buffer = Buffer.alloc(0),
 ): void {
   response.writeHead(status, { ...headers, ...own, 'Content-Length': String(bytes.length) });
-  response.end(method === 'HEAD' ? undefined : bytes);
+  response.end(bytes);
 }

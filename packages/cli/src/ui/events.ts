@@ -2,8 +2,8 @@ import type { ServerResponse } from 'node:http';
 import type { LivePage } from '../page/page.ts';
 import type { Opened } from './shown-home.ts';
 
-/** How often a stream says that it is there, in milliseconds, so that both ends find out when the other is gone. */
-const heartbeatMs = 10_000;
+/** How often a stream says that it is there, in milliseconds: a page that hears nothing says so, and a client that is gone is found out. */
+const beatMs = 5_000;
 /** How soon a browser connects again, in milliseconds. */
 const retryMs = 500;
 
@@ -27,10 +27,12 @@ export async function sendEvents(
   const gone = new AbortController();
   response.once('close', () => gone.abort());
   const signal = AbortSignal.any([gone.signal, over]);
-  response.write(`retry: ${retryMs}\n\n`);
-  const beat = setInterval(() => {
-    if (!response.writableNeedDrain) response.write(':\n\n');
-  }, heartbeatMs);
+  // It says when the next one is to be expected.
+  const beat = `event: beat\ndata: ${beatMs}\n\n`;
+  response.write(`retry: ${retryMs}\n\n${beat}`);
+  const beating = setInterval(() => {
+    if (!response.writableNeedDrain) response.write(beat);
+  }, beatMs);
   try {
     for await (const events of page.follow(placeIn(after, time), signal)) {
       const at = placeOf(events.at(-1)?.at ?? '', time);
@@ -38,7 +40,7 @@ export async function sendEvents(
       if (!response.write(`id: ${at}\ndata: ${data}\n\n`)) await drained(response, signal);
     }
   } finally {
-    clearInterval(beat);
+    clearInterval(beating);
     response.end();
   }
 }

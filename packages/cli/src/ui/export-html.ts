@@ -1,4 +1,4 @@
-import type { Redact, Secret, SqliteTapeStore } from '@tapedeck/tape';
+import type { HomeStore, Redact, Secret } from '@tapedeck/tape';
 import { saveText } from '@tapedeck/tape/internal';
 import type { Context } from '../context.ts';
 import { counted } from '../output/counted.ts';
@@ -12,7 +12,7 @@ import { htmlFile } from './html-file.ts';
 
 /** What is exported, and to which file; without one, to stdout. */
 interface ExportingHtml {
-  readonly store: SqliteTapeStore;
+  readonly store: HomeStore;
   readonly id: string;
   readonly scope: Scope;
   readonly file: string | undefined;
@@ -24,8 +24,7 @@ export async function exportHtml(
   how: { readonly raw: boolean; readonly secrets: readonly Secret[]; readonly redact?: Redact },
   { io, home, answer, status, ...context }: Context,
 ): Promise<number> {
-  const { check } = await import('@tapedeck/runtime');
-  const { cleaner } = await import('@tapedeck/runtime/internal');
+  const { checkSome, cleaner } = await import('@tapedeck/runtime/internal');
   const { raw, secrets, redact = 'all' } = how;
   const clean = raw ? <T>(value: T): T => value : cleaner({ secrets, redact });
   const { session } = needSession(store, id);
@@ -33,14 +32,13 @@ export async function exportHtml(
     ...{ store, title: session, version: packageVersion(), now: () => io.now() },
     // Who gets the file has another home, and need not know where this one is.
     inHome: (line: string) => line,
-    check: async (of = id) =>
-      checkJson(await check(store, { session: of, graph: home.graph })) as unknown as Checked,
   };
   const made = await withProgress({ io, home, ...context }, async (progress) => {
     // A terminal shows the text itself.
     const onProgress = file === undefined && io.isTerminal ? undefined : progress('Exporting entries');
     const data = wholeJson(source, {
       ...{ session: id, scope, clean },
+      check: async (sessions, of) => checkJson(await checkSome(store, sessions, of)) as unknown as Checked,
       ...(onProgress !== undefined && { onProgress }),
     });
     const page = htmlFile(clean(session), fitting(session, data));

@@ -17,8 +17,7 @@ export function guard({ method, url, headers }: Asking, port: number): void {
   const [host, ...hosts] = headers.host ?? [];
   if (host === undefined || hosts.length > 0 || !hostsOf(port).includes(host))
     throw refused(403, 'UI_BAD_HOST', 'the request is for another host');
-  if (method !== 'GET' && method !== 'HEAD')
-    throw refused(405, 'UI_BAD_METHOD', 'the server takes GET and HEAD alone');
+  if (method !== 'GET') throw refused(405, 'UI_BAD_METHOD', 'the server takes GET alone');
   if (headers.expect !== undefined) throw refused(417, 'UI_BAD_REQUEST', 'the server meets no expectation');
   if (
     headers['transfer-encoding'] !== undefined ||

@@ -21,7 +21,7 @@ export function refuseSocket(socket: Duplex, status: 400 | 405): void {
   socket.on('error', () => socket.destroy());
   const lines = [
     `HTTP/1.1 ${status} ${status === 400 ? 'Bad Request' : 'Method Not Allowed'}`,
-    ...(status === 405 ? ['Allow: GET, HEAD'] : []),
+    ...(status === 405 ? ['Allow: GET'] : []),
     ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
     'Content-Length: 0',
     'Connection: close',

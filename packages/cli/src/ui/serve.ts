@@ -4,9 +4,10 @@
  * cookie for which it is exchanged; `headers.ts` what a browser may do with an answer. `query.ts` reads a query, `routes.ts`
  * answers it with the functions of `page`, `events.ts` sends what changes, `assets.ts` has the files of the page, `crowd.ts`
  * counts connections, `in-turn.ts` has the requests of each wait for one another, and `answer.ts` brings these together for a
- * request. `shown-home.ts` keeps the home open, `until-over.ts` waits for the end of the terminal, and `browser.ts` opens a
- * browser: `show.ts` does all that for the verb. `export-html.ts` exports the page with its data inside, which `html-file.ts`
- * writes. Imports `page`, `session`, `context` and what lies below.
+ * request. `shown-home.ts` keeps the home open, `check-aside.ts` checks what is large in another process, what that says is read
+ * in a thread by `worst-findings.ts`, `until-over.ts` waits for the end of the terminal, and `browser.ts` opens a browser:
+ * `show.ts` does all that for the verb. `export-html.ts` exports the page with its data inside, which `html-file.ts` writes.
+ * Imports `page`, `session`, `context` and what lies below.
  */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';

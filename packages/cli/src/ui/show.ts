@@ -23,7 +23,8 @@ export async function show(
   await using serving = await serve(port, {
     assets: readAssets(),
     home,
-    dir: context.home.dir,
+    dir: context.home.name,
+    inHome: (text) => home.inHome(text),
     masked: (text) => io.masked(text),
     report: (error) => status(`Cannot answer the page: ${describeError(error).message}`),
   });
@@ -33,7 +34,7 @@ export async function show(
     quiet: url,
     human: url,
   });
-  status(`Showing ${context.home.dir} until Ctrl-C. The address lets in one browser.`);
+  status(`Showing ${context.home.name} until Ctrl-C. The address lets in one browser.`);
   if (open)
     await openBrowser(url).catch(({ message }: Error) =>
       status(`Cannot open a browser (${message}): open the address in one`),

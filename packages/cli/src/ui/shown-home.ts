@@ -1,10 +1,11 @@
 import { statSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
-import type { SqliteTapeStore } from '@tapedeck/tape';
+import type { HomeStore } from '@tapedeck/tape';
 import type { Context } from '../context.ts';
 import { type Home, inHome } from '../home.ts';
 import { type Checked, type LivePage, pageOf } from '../page/page.ts';
 import { checkJson } from '../session/checked.ts';
+import { checkAside, isShort } from './check-aside.ts';
 
 /** How often it is looked whether the home is still the same, in milliseconds. */
 const lookMs = 1_000;
@@ -28,6 +29,9 @@ export class ShownHome implements Disposable {
   #opened: (Opened & Held) | undefined;
   #opening: Promise<Opened & Held> | undefined;
   #time = 0;
+  /** The last check in a process of its own: one is done at a time. */
+  #aside: Promise<unknown> = Promise.resolve();
+  readonly #end = new AbortController();
   readonly #looking: NodeJS.Timeout;
 
   constructor(context: Context, version: string) {
@@ -48,8 +52,18 @@ export class ShownHome implements Disposable {
     return await opened.during(async () => await act(opened));
   }
 
+  /**
+   * A text whose commands name the home. Always, also `~/.tape`: a user may run them in a directory with a home, or in a shell
+   * whose variables name another.
+   */
+  inHome(text: string): string {
+    const { home, isVerb } = this.#context;
+    return inHome(text, { home: home.name, isVerb });
+  }
+
   [Symbol.dispose](): void {
     clearInterval(this.#looking);
+    this.#end.abort();
     this.#leave();
   }
 
@@ -78,7 +92,10 @@ export class ShownHome implements Disposable {
         };
         opened.resolve({
           time,
-          page: pageOf({ ...this.#source(), store }),
+          page: pageOf({
+            ...{ ...this.#source(), store },
+            check: async (session) => await this.#check(store, session),
+          }),
           over: end.signal,
           isCurrent: () => fileOf(home.db) === file && !store.isUpgraded,
           during: async (act) => {
@@ -106,33 +123,35 @@ export class ShownHome implements Disposable {
   }
 
   #source() {
-    const { home, io, isVerb } = this.#context;
+    const { home, io } = this.#context;
     return {
-      title: basename(home.dir) === '.tape' ? `${basename(dirname(home.dir))}/.tape` : basename(home.dir),
+      title: titleOf(home),
       version: this.#version,
-      inHome: (line: string) => inHome(line, { home: namedIn(home), isVerb }),
+      inHome: (line: string) => this.inHome(line),
       now: () => io.now(),
-      check: async (session: string | undefined) => await this.#check(session),
     };
   }
 
-  async #check(session: string | undefined): Promise<Checked> {
+  async #check(opened: HomeStore, session: string | undefined): Promise<Checked> {
     const { home, reading } = this.#context;
+    if (!isShort(opened, session)) {
+      const what = { home: home.server?.given ?? home.name, session };
+      const turn = this.#aside.then(async () => await checkAside(what, this.#end.signal));
+      this.#aside = turn.catch(() => {});
+      return await turn;
+    }
     const { check } = await import('@tapedeck/runtime');
     // A connection of its own: a check reads all of the home, as of one moment.
-    return await reading(async (store: SqliteTapeStore) => {
+    return await reading(async (store: HomeStore) => {
       const found = await check(store, { graph: home.graph, ...(session !== undefined && { session }) });
-      return checkJson(found, { home: namedIn(home) }) as unknown as Checked;
+      return checkJson(found, { home: home.name }) as unknown as Checked;
     });
   }
 }
 
-/**
- * The home that a command has to name: a user may run it in another directory, and in a shell with other variables. Without a
- * name it means the one of the user.
- */
-function namedIn({ isFallback, dir }: Home): string | undefined {
-  return isFallback ? undefined : dir;
+function titleOf({ dir, name, server }: Home): string {
+  if (server !== undefined) return name;
+  return basename(dir) === '.tape' ? `${basename(dirname(dir))}/.tape` : basename(dir);
 }
 
 interface Held {
@@ -151,7 +170,8 @@ function isCurrent(opened: Held): boolean {
 }
 
 /** Which file is at a path; a text that another file there does not have. */
-function fileOf(path: string): string {
+function fileOf(path: string | undefined): string {
+  if (path === undefined) return '';
   const stat = statSync(path, { throwIfNoEntry: false });
   return stat === undefined ? '' : `${stat.dev}.${stat.ino}`;
 }

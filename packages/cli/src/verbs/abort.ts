@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
+import type { HomeStore, SessionInfo } from '@tapedeck/tape';
 import type { Owner } from '@tapedeck/tape/store';
-import { shellWord } from '../escape.ts';
+import { commandLine } from '../escape.ts';
 import { exit } from '../exit.ts';
 import { needSession } from '../session/place.ts';
 import { defineVerb, type Verb } from './verb.ts';
@@ -37,7 +37,7 @@ export const abort: Verb = defineVerb({
         const { isInterrupted } = await import('@tapedeck/runtime/internal');
         const next = (await isInterrupted(store, info.id))
           ? context.inHome(
-              ` (its last run was interrupted: give it up with: tape recover ${shellWord(session)} --abort)`,
+              ` (its last run was interrupted: give it up with: ${commandLine('recover', [session], ['--abort'])})`,
             )
           : '';
         const human = `No active run of ${session}: nothing to do${next}`;
@@ -72,7 +72,7 @@ interface Running {
 }
 
 /** The active run of a session; without one, the active runs of its children, which a delegation started. */
-function runningIn(store: SqliteTapeStore, info: SessionInfo): readonly Running[] {
+function runningIn(store: HomeStore, info: SessionInfo): readonly Running[] {
   const owner = ownerOf(store, info);
   if (owner !== undefined) return [{ info, owner }];
   return store.leases.list().flatMap(({ id, owner: its }) => {
@@ -90,7 +90,7 @@ interface Stop {
 }
 
 async function stopOf(
-  store: SqliteTapeStore,
+  store: HomeStore,
   { info, owner, item }: Running & { readonly item: string },
   { waitMs, signal }: { waitMs: number; signal: AbortSignal },
 ): Promise<Stop> {
@@ -101,11 +101,11 @@ async function stopOf(
 function stopText({ session, pid, over, aborted }: Stop): string {
   if (!over) return `Process ${pid} has the request to stop ${session}, and still runs it`;
   return aborted
-    ? `Stopped ${session}; continue with: tape run ${session}`
+    ? `Stopped ${session}; continue with: ${commandLine('run', [session])}`
     : `The run of ${session} ended before it was stopped`;
 }
 
-function ownerOf(store: SqliteTapeStore, { id }: SessionInfo): Owner | undefined {
+function ownerOf(store: HomeStore, { id }: SessionInfo): Owner | undefined {
   return store.leases.list().find((writing) => writing.id === id)?.owner;
 }
 
@@ -114,7 +114,7 @@ function ownerOf(store: SqliteTapeStore, { id }: SessionInfo): Owner | undefined
  * ended.
  */
 async function isOver(
-  store: SqliteTapeStore,
+  store: HomeStore,
   info: SessionInfo,
   o: { owner: Owner; item: string; waitMs: number; signal: AbortSignal },
 ): Promise<boolean> {
@@ -127,7 +127,7 @@ async function isOver(
 }
 
 /** Whether an aborted run was recorded after the head in `info`. */
-function wasAborted(store: SqliteTapeStore, { id, head }: SessionInfo): boolean {
+function wasAborted(store: HomeStore, { id, head }: SessionInfo): boolean {
   for (const entry of store.entries.read(id, { from: head + 1, kind: 'event' }))
     if (entry.name === 'run/aborted') return true;
   return false;

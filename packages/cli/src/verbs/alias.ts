@@ -1,5 +1,6 @@
 import { TapeError } from '@tapedeck/tape';
 import { quote } from '@tapedeck/tape/internal';
+import { commandLine } from '../escape.ts';
 import { needSession } from '../session/place.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
@@ -27,7 +28,7 @@ export const alias: Verb = defineVerb({
         quiet: info.session,
         human: repeated
           ? `${other} is an alias of ${info.session} already: nothing to do`
-          : inHome(`${other} is an alias of ${info.session} (undo with: tape unalias ${other})`),
+          : inHome(`${other} is an alias of ${info.session} (undo with: ${commandLine('unalias', [other])})`),
       });
       return 0;
     }),
@@ -57,7 +58,7 @@ export const unalias: Verb = defineVerb({
         json: { session: info.session, aliases: info.aliases },
         quiet: info.session,
         human: inHome(
-          `${other} is no alias of ${info.session} any more (undo with: tape alias ${info.session} ${other})`,
+          `${other} is no alias of ${info.session} any more (undo with: ${commandLine('alias', [info.session, other])})`,
         ),
       });
       return 0;

@@ -1,6 +1,7 @@
 import { anchor as anchorDraft, handoff as handoffDraft } from '@tapedeck/tape';
 import { assertActive } from '@tapedeck/tape/internal';
 import type { Context } from '../context.ts';
+import { commandLine } from '../escape.ts';
 import { readState, readText } from '../input.ts';
 import { needSession } from '../session/place.ts';
 import { defineVerb, type Verb } from './verb.ts';
@@ -74,7 +75,7 @@ async function write(
         added === 0
           ? `${session}@${to} exists already: nothing to do`
           : context.inHome(
-              `${done} ${anchorName} at ${session}@${to} (undo with: tape undo ${session}@${to})`,
+              `${done} ${anchorName} at ${session}@${to} (undo with: ${commandLine('undo', [`${session}@${to}`])})`,
             ),
     });
     return 0;

@@ -2,15 +2,16 @@ import { randomUUID } from 'node:crypto';
 import {
   type Appended,
   type Draft,
+  type HomeStore,
   openTapeStore,
   type Seq,
-  type SqliteTapeStore,
   TapeError,
 } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { normalise } from '@tapedeck/tape/store';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
+import { commandLine } from '../escape.ts';
 import { exit } from '../exit.ts';
 import { readLines } from '../input.ts';
 import { createOptions } from '../options/create.ts';
@@ -94,7 +95,7 @@ function rehearse(name: string, drafts: readonly Draft[], key?: string): void {
 }
 
 async function appendEach(
-  store: SqliteTapeStore,
+  store: HomeStore,
   { name, key }: { readonly name: string; readonly key: string | undefined },
   context: Context,
 ): Promise<number> {
@@ -143,19 +144,21 @@ async function appendEach(
  * another session goes on from before it.
  */
 function wayBack(
-  store: SqliteTapeStore,
+  store: HomeStore,
   { session, from, to }: Appended,
   [first]: readonly Draft[],
   isNew: boolean,
 ): string {
-  if (isNew) return `undo with: tape archive ${session}`;
-  if (first?.kind === 'anchor' && from === to) return `undo with: tape undo ${session}@${from}`;
+  if (isNew) return `undo with: ${commandLine('archive', [session])}`;
+  if (first?.kind === 'anchor' && from === to)
+    return `undo with: ${commandLine('undo', [`${session}@${from}`])}`;
   const isPrompt = first?.kind === 'message' && isObject(first.payload) && first.payload.role === 'user';
-  if (isPrompt && first.meta?.source !== 'merge') return `undo with: tape rewind ${session}@${from}`;
+  if (isPrompt && first.meta?.source !== 'merge')
+    return `undo with: ${commandLine('rewind', [`${session}@${from}`])}`;
   const before = store.views
     .ranges(session)
     .findLast((range) => range.hiddenBy === undefined && range.from < from);
-  return `continue without it in a branch with: tape branch ${session}@${Math.min(before?.to ?? from, from - 1)}`;
+  return `continue without it in a branch with: ${commandLine('branch', [`${session}@${Math.min(before?.to ?? from, from - 1)}`])}`;
 }
 
 function sayCopied({ acts, erased }: CopiedLog, { status }: Context): void {
@@ -178,7 +181,7 @@ interface Batch {
 /** How often a batch that refers to positions is placed again, when others append meanwhile. */
 const placesMax = 10;
 
-async function appendBatch(store: SqliteTapeStore, batch: Batch, context: Context): Promise<number> {
+async function appendBatch(store: HomeStore, batch: Batch, context: Context): Promise<number> {
   const { name, planned, isNew, key } = batch;
   let drafts: readonly Draft[] = [];
   const print = async (done: Appended) => {
@@ -226,7 +229,7 @@ async function appendBatch(store: SqliteTapeStore, batch: Batch, context: Contex
 }
 
 /** The positions of the entries of a session that have a key of a caller. */
-function keysOf(store: SqliteTapeStore, name: string): ReadonlyMap<string, Seq> {
+function keysOf(store: HomeStore, name: string): ReadonlyMap<string, Seq> {
   const keys = new Map<string, Seq>();
   for (const { key, seq } of store.entries.read(name, { own: true }))
     if (key?.startsWith(callerPrefix)) keys.set(key.slice(callerPrefix.length), seq);

@@ -1,7 +1,7 @@
 import type { Deck, Sent, Session, WaitingCall } from '@tapedeck/runtime';
-import type { SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
+import type { HomeStore, SessionInfo } from '@tapedeck/tape';
 import { UsageError } from '../errors/kinds.ts';
-import { shellWord } from '../escape.ts';
+import { commandLine } from '../escape.ts';
 import { readJson } from '../input.ts';
 import { namedIn, runOptions } from '../options/model.ts';
 import { senderLine } from '../output/run.ts';
@@ -151,7 +151,7 @@ function offerOf({ toolCallId, offers = [] }: WaitingCall, number: string): stri
  * @throws UsageError when several wait, or the call waits for another kind of answer
  */
 async function waitingCalls(
-  store: SqliteTapeStore,
+  store: HomeStore,
   { id: of, session: name }: SessionInfo,
   id: string | undefined,
   { isOutput, isDenied, isAll }: Readonly<Record<'isOutput' | 'isDenied' | 'isAll', boolean>>,
@@ -207,7 +207,7 @@ async function waitingCalls(
   if (!isOutput && !isDenied && call.for === 'result')
     throw new UsageError(`cannot approve call '${call.toolCallId}': it waits for its result`, {
       data,
-      hint: `give it with: tape approve ${name} ${call.toolCallId} --output JSON`,
+      hint: `give it with: ${commandLine('approve', [name, call.toolCallId], ['--output JSON'])}`,
     });
   return [call];
 }
@@ -218,10 +218,12 @@ const hintedMax = 5;
 /** The command that answers each of some calls, and the one that approves all. */
 function answerHint(name: string, calls: readonly WaitingCall[]): string {
   const one = (call: WaitingCall) =>
-    `tape approve ${shellWord(name)} ${shellWord(call.toolCallId)}${call.for === 'result' ? ' --output JSON' : ''}`;
+    commandLine('approve', [name, call.toolCallId], call.for === 'result' ? ['--output JSON'] : []);
   const some = calls.slice(0, hintedMax).map(one).join('; ');
   const rest =
-    calls.length > hintedMax ? `; and ${calls.length - hintedMax} more: tape status ${shellWord(name)}` : '';
+    calls.length > hintedMax
+      ? `; and ${calls.length - hintedMax} more: ${commandLine('status', [name])}`
+      : '';
   const isAsking = calls.some((call) => call.for === 'approval');
-  return `answer each with: ${some}${rest}${isAsking ? `; or approve all with: tape approve ${shellWord(name)} --yes` : ''}`;
+  return `answer each with: ${some}${rest}${isAsking ? `; or approve all with: ${commandLine('approve', [name], ['--yes'])}` : ''}`;
 }

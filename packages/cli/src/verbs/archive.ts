@@ -1,4 +1,5 @@
 import { assertKept } from '@tapedeck/tape/internal';
+import { commandLine } from '../escape.ts';
 import { needSession } from '../session/place.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
@@ -26,8 +27,8 @@ export const archive: Verb = defineVerb({
       const info = store.sessions.update(before.id, { lifecycle: wanted });
       const done =
         undo === true
-          ? `${info.session} is active again (undo with: tape archive ${info.session})`
-          : `Archived ${info.session} (undo with: tape archive ${info.session} --undo)`;
+          ? `${info.session} is active again (undo with: ${commandLine('archive', [info.session])})`
+          : `Archived ${info.session} (undo with: ${commandLine('archive', [info.session], ['--undo'])})`;
       await answer({
         json: { session: info.session, lifecycle: info.lifecycle, repeated: before.lifecycle === wanted },
         quiet: info.session,

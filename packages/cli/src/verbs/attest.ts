@@ -2,7 +2,7 @@ import { createPrivateKey, randomBytes } from 'node:crypto';
 import { linkSync, rmSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { type SqliteTapeStore, TapeError } from '@tapedeck/tape';
+import { type HomeStore, TapeError } from '@tapedeck/tape';
 import type { Context } from '../context.ts';
 import { systemFault } from '../errors/system-fault.ts';
 import { stdinWord } from '../input.ts';
@@ -64,7 +64,7 @@ export const attest: Verb = defineVerb({
 
 /** Passes lines on, one for each session, and shows how many there were; a terminal that has them shows that itself. */
 async function following<T>(
-  store: SqliteTapeStore,
+  store: HomeStore,
   lines: AsyncIterable<string>,
   context: Context,
   act: (lines: AsyncIterable<string>) => Promise<T>,

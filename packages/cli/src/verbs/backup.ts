@@ -1,5 +1,7 @@
 import { resolve } from 'node:path';
 import { UsageError } from '../errors/kinds.ts';
+import { shellWord } from '../escape.ts';
+import { storeInFile } from '../file-home.ts';
 import { stdinWord } from '../input.ts';
 import { counted } from '../output/counted.ts';
 import { withProgress } from '../output/progress.ts';
@@ -20,9 +22,13 @@ export const backup: Verb = defineVerb({
       throw new UsageError("cannot write a backup to stdout: name a file ('./-' is one)");
     return await reading(async (store) => {
       const path = resolve(io.cwd, file);
+      const inFile = storeInFile(store, {
+        ...{ home: context.home, act: 'back up' },
+        instead: `copy its tapes to a directory with: tape copy ${shellWord(context.home.name)} DIR; or use pg_dump`,
+      });
       await withProgress(context, (progress) => {
         const parts = { pages: progress('Copying pages'), entries: progress('Verifying entries') };
-        return store.backup(path, { onProgress: ({ of, ...now }) => parts[of](now) });
+        return inFile.backup(path, { onProgress: ({ of, ...now }) => parts[of](now) });
       });
       const { sessions, entries } = store.count();
       await answer({

@@ -1,5 +1,6 @@
 import { isObject } from '@tapedeck/tape/internal';
 import { UsageError } from '../errors/kinds.ts';
+import { commandLine } from '../escape.ts';
 import { readJson } from '../input.ts';
 import { inheritIn, inheritOptions } from '../options/inherit.ts';
 import { forkedJson, forkedLine } from '../output/forked.ts';
@@ -51,7 +52,9 @@ export const branch: Verb = defineVerb({
       await answer({
         json: forkedJson(forked),
         quiet: forked.session,
-        human: inHome(forkedLine(forked, { done: 'Branched', undo: `tape archive ${forked.session}` })),
+        human: inHome(
+          forkedLine(forked, { done: 'Branched', undo: commandLine('archive', [forked.session]) }),
+        ),
       });
       return 0;
     });

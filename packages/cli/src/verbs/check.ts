@@ -7,7 +7,8 @@ import type { Context } from '../context.ts';
 import { NotFoundError, UsageError } from '../errors/kinds.ts';
 import { safe } from '../escape.ts';
 import { exit } from '../exit.ts';
-import { doesExist, getHome } from '../home.ts';
+import { doesExist } from '../file-home.ts';
+import { getHome } from '../home.ts';
 import { withProgress } from '../output/progress.ts';
 import { checkJson, checkText } from '../session/checked.ts';
 import { readKey } from '../session/key-file.ts';
@@ -50,13 +51,14 @@ export const check: Verb = defineVerb({
   },
   run: async (args, context) => {
     const acknowledged = args.acknowledge ?? [];
-    if (acknowledged.length === 0 && !doesExist(context.home.db)) {
+    const { home } = context;
+    if (acknowledged.length === 0 && home.server === undefined && !doesExist(home.db)) {
       const { checkWithoutDatabase } = await import('@tapedeck/runtime/internal');
-      const lost = await checkWithoutDatabase(context.home.graph);
+      const lost = await checkWithoutDatabase(home.graph);
       if (lost !== undefined)
         return await report(lost, { fixed: [], acknowledged, imports: undefined }, context);
     }
-    getHome(context.home);
+    getHome(home);
     for (const id of acknowledged) assertKnown(id);
     const against = sourceOf(args, context);
     const asked = { name: args.name, against };
@@ -80,7 +82,7 @@ async function report(
     readonly acknowledged: readonly string[];
     readonly imports: Imports | undefined;
   },
-  { answer, style, io, inHome, options: { home } }: Context,
+  { answer, style, io, inHome, options: { home }, home: { server } }: Context,
 ): Promise<number> {
   const columns = io.isTerminal ? io.columns : undefined;
   await answer({
@@ -93,7 +95,7 @@ async function report(
     human: [
       ...fixed.map((text) => safe(`fixed: ${text}`)),
       ...acknowledged.map((id) => safe(`acknowledged: ${id}`)),
-      checkText(found, { style, home, columns }),
+      checkText(found, { style, home, columns, isOnServer: server !== undefined }),
       ...(imports === undefined ? [] : [importsText(imports, { now: io.now(), style, columns, inHome })]),
     ].join('\n'),
     isStyled: true,

@@ -3,10 +3,10 @@ import { basename, dirname, join } from 'node:path';
 import { TapeError } from '@tapedeck/tape';
 import { changeHomeConfig } from '../config/change.ts';
 import { remoteState } from '../config/remotes.ts';
-import { UsageError } from '../errors/kinds.ts';
+import { NotFoundError, UsageError } from '../errors/kinds.ts';
 import { shellWord } from '../escape.ts';
 import { graphFields, graphLines } from '../graph-file.ts';
-import { doesExist, type Home, homeAt, makeHome, openForReading, openForWriting } from '../home.ts';
+import { type Home, hasDatabase, homeAt, makeHome, openForReading, openForWriting } from '../home.ts';
 import type { Io } from '../io.ts';
 import { withProgress } from '../output/progress.ts';
 import { broughtText, pulledJson, sayLeft } from '../session/pulled.ts';
@@ -30,10 +30,10 @@ export const clone: Verb = defineVerb({
     const { io, answer, status } = context;
     if (dir !== undefined && named !== undefined)
       throw new UsageError('cannot clone with --home and DIR: both name the new home');
-    const at = homeAt(dir ?? named ?? join(io.cwd, '.tape'), io.cwd);
-    if (hasSessions(at, io))
-      throw new TapeError('TAPE_EXISTS', `cannot clone to '${at.dir}': it has sessions`, {
-        data: { home: at.dir },
+    const at = homeAt(dir ?? named ?? join(io.cwd, '.tape'), io);
+    if (await hasSessions(at, io))
+      throw new TapeError('TAPE_EXISTS', `cannot clone to '${at.name}': it has sessions`, {
+        data: { home: at.name },
       });
     const { openRemote, pull, reach, remoteUrl, shownUrl } = await import('@tapedeck/tape/remotes');
     const url = remoteUrl(given, io.cwd);
@@ -43,21 +43,21 @@ export const clone: Verb = defineVerb({
     // A remote that is not there leaves no home behind.
     await reach(from);
     makeHome(at);
-    if (basename(at.dir) === '.tape') ignoreIn(at.dir);
-    const store = openForWriting(at, io);
+    if (at.server === undefined && basename(at.dir) === '.tape') ignoreIn(at.dir);
+    const store = await openForWriting(at, io);
     try {
       await changeHomeConfig(['remotes', 'origin', 'url'], url, { home: at, io });
       const pulled = await withProgress({ ...context, home: at }, (progress) =>
         pull(store, from, { state, onProgress: progress('Reading packs') }),
       );
       await answer({
-        json: { home: at.dir, url: shownUrl(url), ...pulledJson(pulled), ...graphFields(store.graphFile) },
-        quiet: at.dir,
-        human: `Cloned ${broughtText(pulled)} to ${at.dir}${isFound(at.dir, io.cwd) ? '' : ` (use it with: --home ${shellWord(at.dir)})`}`,
+        json: { home: at.name, url: shownUrl(url), ...pulledJson(pulled), ...graphFields(store.graphFile) },
+        quiet: at.name,
+        human: `Cloned ${broughtText(pulled)} to ${at.name}${isFound(at.dir, io.cwd) ? '' : ` (use it with: --home ${shellWord(at.name)})`}`,
       });
       return sayLeft(pulled, { url: shownUrl(url) }, context);
     } catch (error) {
-      status(`Hint: go on with: tape pull --home ${shellWord(at.dir)}`);
+      status(`Hint: go on with: tape pull --home ${shellWord(at.name)}`);
       throw error;
     } finally {
       store.close();
@@ -67,10 +67,16 @@ export const clone: Verb = defineVerb({
 });
 
 /** Whether a home has a session; a clone that was interrupted early has left one without. */
-function hasSessions(home: Home, io: Io): boolean {
-  if (!doesExist(home.db)) return false;
-  using store = openForReading(home, io);
-  return store.sessions.list({ all: true, limit: 1 }).length > 0;
+async function hasSessions(home: Home, io: Io): Promise<boolean> {
+  if (!hasDatabase(home)) return false;
+  try {
+    using store = await openForReading(home, io);
+    return store.sessions.list({ all: true, limit: 1 }).length > 0;
+  } catch (error) {
+    // A server says only when asked that it has none.
+    if (error instanceof NotFoundError) return false;
+    throw error;
+  }
 }
 
 /** Whether verbs in the working directory use a home without its name. */

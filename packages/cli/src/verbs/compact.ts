@@ -1,4 +1,5 @@
 import { deckConfig } from '../config/deck.ts';
+import { commandLine } from '../escape.ts';
 import { readText } from '../input.ts';
 import { modelOptions } from '../options/model.ts';
 import { openDeckAt } from '../session/open-deck.ts';
@@ -53,7 +54,9 @@ export const compact: Verb = defineVerb({
       const { missingSections = [] } = made ?? {};
       if (missingSections.length > 0)
         context.status(
-          context.inHome(`Warning: the summary lacks ${missingSections.join(', ')}; see: tape view ${name}`),
+          context.inHome(
+            `Warning: the summary lacks ${missingSections.join(', ')}; see: ${commandLine('view', [name])}`,
+          ),
         );
       await context.answer({
         json: {
@@ -70,7 +73,7 @@ export const compact: Verb = defineVerb({
           made === undefined
             ? `${name} has nothing to ${args.prune === true ? 'prune' : 'summarise'}: nothing to do`
             : context.inHome(
-                `${args.prune === true ? 'Pruned outputs of' : 'Summarised'} ${name}@${made.range.join('-')} at ${name}@${made.seq}: about ${made.tokensBefore} tokens, now ${made.tokensAfter} (undo with: tape undo ${name}@${made.seq})`,
+                `${args.prune === true ? 'Pruned outputs of' : 'Summarised'} ${name}@${made.range.join('-')} at ${name}@${made.seq}: about ${made.tokensBefore} tokens, now ${made.tokensAfter} (undo with: ${commandLine('undo', [`${name}@${made.seq}`])})`,
               ),
       });
       return 0;

@@ -1,4 +1,4 @@
-import { type Copied, copyTapes } from '@tapedeck/tape';
+import { type Copied, type CopyOptions, copyTapes, type HomeStore } from '@tapedeck/tape';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
 import { shellWord } from '../escape.ts';
@@ -8,53 +8,68 @@ import { type Home, homeAt, openForReading, openForWriting } from '../home.ts';
 import { isSame } from '../origin.ts';
 import { counted } from '../output/counted.ts';
 import { withProgress } from '../output/progress.ts';
+import { needSession } from '../session/place.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
 export const copy: Verb = defineVerb({
-  command: 'copy <from> <to>',
+  command: 'copy <from> <to> [names..]',
   group: 'Share',
-  summary: 'Copy all sessions of a home to another home',
+  summary: 'Copy sessions of a home to another home, also to and from a server',
   detail:
-    'Sessions keep their ids, hashes, other names and lineage. Each family of sessions is verified, and is there as a whole or not at all: to continue ' +
+    'Copies all sessions, or those of some names, each with all that it inherits from. A home is a directory, or the address of a schema on a ' +
+    'PostgreSQL server. Sessions keep their ids, hashes, other names and lineage. Each family of sessions is verified, and is there as a whole or not at all: to continue ' +
     'after an interruption, or when the first home has grown, copy again. A session that went on in another way in the second home is left out, and stays as it is there. ' +
     'What was erased in the first home, and is in the second, stays there: the copy names it. Messages that wait, worktrees and config.yaml are not copied.',
   examples: [
     ['tape copy .tape ../archive', 'Copy all sessions to the home ../archive'],
+    ['tape copy .tape ../archive main --tree', 'Copy main with all that descends from it'],
     ['tape copy .tape ../archive --json', 'Print what was copied as JSON'],
   ],
-  arguments: { from: 'Home that is read', to: 'Home that is written; made if it does not exist' },
-  run: async ({ from, to }, context) => {
+  arguments: {
+    from: 'Home that is read: a directory or postgres://HOST/DATABASE',
+    to: 'Home that is written; made if it does not exist',
+    names: 'Only these sessions, and what they inherit from',
+  },
+  options: {
+    tree: { type: 'boolean', describe: 'Also all sessions that descend from those that are named' },
+  },
+  run: async ({ from, to, names = [], tree = false }, context) => {
     const { io, answer, status } = context;
     if (context.options.home !== undefined)
       throw new UsageError('cannot copy with --home: FROM and TO name the homes');
-    const source = homeAt(from, io.cwd);
-    const target = homeAt(to, io.cwd);
+    const source = homeAt(from, io);
+    const target = homeAt(to, io);
     if (isSame(source.dir, target.dir))
-      throw new UsageError(`cannot copy '${source.dir}' to itself`, { data: { home: source.dir } });
-    const copied = await copyHome(source, target, context);
+      throw new UsageError(`cannot copy '${source.name}' to itself`, { data: { home: source.name } });
+    if (tree && names.length === 0)
+      throw new UsageError('cannot copy a tree: name the session that it begins with');
+    const copied =
+      names.length === 0
+        ? await copyHome(source, target, context)
+        : await copySessions(source, target, { names, trees: tree }, context);
     const { sessions, changed, entries, refused, behind, stillThere, waiting } = copied;
     await answer({
       json: {
-        home: target.dir,
+        home: target.name,
         ...{ sessions, changed, entries },
         refused: refused.map(({ session, error: { code, message } }) => ({ session, code, message })),
         behind,
         still_there: stillThere,
         waiting,
       },
-      quiet: target.dir,
+      quiet: target.name,
       human:
         changed === 0 && refused.length === 0
-          ? `${target.dir} has ${counted(sessions, 'session')} of ${source.dir} already: nothing to do`
-          : `Copied ${counted(entries, 'entry', 'entries')} of ${changed} of ${counted(sessions, 'session')} to ${target.dir}, all hashes match`,
+          ? `${target.name} has ${counted(sessions, 'session')} of ${source.name} already: nothing to do`
+          : `Copied ${counted(entries, 'entry', 'entries')} of ${changed} of ${counted(sessions, 'session')} to ${target.name}, all hashes match`,
     });
     for (const { session, error } of refused) status(`${session} was left out: ${error.message}`);
     for (const { session, items } of waiting)
       status(`${session} has ${counted(items, 'message')} in its inbox, which stay there`);
-    const [out, into] = [source, target].map(({ dir }) => `--home ${shellWord(dir)}`);
+    const [out, into] = [source, target].map(({ name }) => `--home ${shellWord(name)}`);
     for (const erased of stillThere)
       status(
-        `${erased} was erased in ${source.dir}, and is still in ${target.dir}: erase it with: tape ${erased.includes('@') ? 'redact' : 'purge'} ${shellWord(erased)} --reason TEXT ${into}`,
+        `${erased} was erased in ${source.name}, and is still in ${target.name}: erase it with: tape ${erased.includes('@') ? 'redact' : 'purge'} ${shellWord(erased)} --reason TEXT ${into}`,
       );
     if (refused.some(({ error }) => error.code === 'TAPE_CORRUPT')) {
       status(`Hint: find the damage with: tape check ${out}`);
@@ -72,22 +87,15 @@ export const copy: Verb = defineVerb({
 
 /** Copies each realm of a home. A new home gets the base of the first one. */
 async function copyHome(source: Home, target: Home, context: Context): Promise<Copied> {
-  const { io } = context;
   const all: Copied[] = [];
   let bases: readonly (string | undefined)[] = [undefined];
   for (let i = 0; i < bases.length; i += 1) {
     const base = bases[i];
-    using reading = openForReading({ ...source, ...(base !== undefined && { base }) }, io);
+    using reading = await openForReading({ ...source, ...(base !== undefined && { base }) }, context.io);
     if (i === 0) bases = [undefined, ...reading.otherRealms().map(({ realm }) => realm)];
-    using writing = openForWriting({ ...target, base: reading.base }, io);
+    using writing = await openTarget(target, reading, context);
     if (i === 0 && writing.count().sessions === 0) writing.keepBase(reading.base);
-    all.push(
-      await withProgress(
-        { ...context, home: source },
-        async (progress) => await copyTapes(reading, writing, { onProgress: progress('Copying sessions') }),
-      ),
-    );
-    for (const line of graphLines(writing.graphFile)) context.status(line);
+    all.push(await copyFrom(reading, { source, writing }, context));
   }
   const sum = (of: 'sessions' | 'changed' | 'entries') => all.reduce((n, one) => n + one[of], 0);
   return {
@@ -97,4 +105,37 @@ async function copyHome(source: Home, target: Home, context: Context): Promise<C
     stillThere: all.flatMap(({ stillThere }) => stillThere),
     waiting: all.flatMap(({ waiting }) => waiting),
   };
+}
+
+/** Copies named sessions of the base of a home. */
+async function copySessions(
+  source: Home,
+  target: Home,
+  { names, trees }: { readonly names: readonly string[]; readonly trees: boolean },
+  context: Context,
+): Promise<Copied> {
+  const { base } = context.options;
+  using reading = await openForReading({ ...source, ...(base !== undefined && { base }) }, context.io);
+  const sessions = names.map((name) => needSession(reading, name).id);
+  using writing = await openTarget(target, reading, context);
+  if (writing.count().sessions === 0) writing.keepBase(reading.base);
+  return await copyFrom(reading, { source, writing, sessions, trees }, context);
+}
+
+async function openTarget(target: Home, { base }: HomeStore, { io }: Context): Promise<HomeStore> {
+  return await openForWriting({ ...target, base }, io);
+}
+
+async function copyFrom(
+  reading: HomeStore,
+  { source, writing, ...what }: CopyOptions & { readonly source: Home; readonly writing: HomeStore },
+  context: Context,
+): Promise<Copied> {
+  const copied = await withProgress(
+    { ...context, home: source },
+    async (progress) =>
+      await copyTapes(reading, writing, { ...what, onProgress: progress('Copying sessions') }),
+  );
+  for (const line of graphLines(writing.graphFile)) context.status(line);
+  return copied;
 }

@@ -1,10 +1,18 @@
-import type { ChildOutcome, DelegateOptions, DelegateTask, SessionEvent } from '@tapedeck/runtime';
-import type { SqliteTapeStore } from '@tapedeck/tape';
+import type {
+  ChildOutcome,
+  Deck,
+  DelegateOptions,
+  DelegateTask,
+  Delegation,
+  SessionEvent,
+} from '@tapedeck/runtime';
+import type { HomeStore, SessionInfo } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { deckConfig } from '../config/deck.ts';
+import { saysAwaited } from '../config/engine.ts';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
-import { safe, shellWord } from '../escape.ts';
+import { commandLine, safe, shellWord } from '../escape.ts';
 import { exit } from '../exit.ts';
 import { readJson, readText } from '../input.ts';
 import { budgetOf } from '../options/budget.ts';
@@ -35,7 +43,8 @@ export const delegate: Verb = defineVerb({
     'Children inherit the entries of the parent, or the part that --inherit, --since or --last selects. On a terminal, a ' +
     'line shows the progress of each child; with --jsonl, lines say when each starts, how it does, what it waits for and how it ends. A child that halts at its budget is merged as partial; a child with a pending call is merged after ' +
     'the call is answered (tape approve). ' +
-    'A repeat of the command, for example after a kill, finds its children by their tasks or by --key: it runs the open ones and merges each once.',
+    'A repeat of the command, for example after a kill, finds its children by their tasks or by --key: it runs the open ones and merges each once. ' +
+    'With --engine pg-boss children run in workers of a home on a server (tape worker), which --background leaves them to.',
   examples: [
     [
       'tape delegate main --since task-start --task "Check the docs" --task "Run the tests" --model script:answers.json',
@@ -98,16 +107,25 @@ export const delegate: Verb = defineVerb({
       choices: ['notify_parent'],
       describe: 'Start a run of the parent for each result',
     },
-    concurrency: { type: 'number', default: 4, describe: 'Children that run at once' },
+    concurrency: {
+      type: 'number',
+      default: 4,
+      describe: 'Children that run at once; with --engine pg-boss the workers say how many',
+    },
     order: {
       type: 'string',
       default: 'completion',
       choices: ['completion', 'spawn'],
       describe: 'Order in which results are merged',
     },
+    background: {
+      type: 'boolean',
+      describe: 'Leave the children to the workers, which merge them; needs --engine pg-boss',
+    },
     'dry-run': { type: 'boolean', describe: 'Show the forks without making them' },
   },
   conflicts: {
+    background: ['on-complete', 'dry-run'],
     resume: [
       ...inheritNames,
       ...['tool', 'use', 'rule', 'schema', 'key', 'again'],
@@ -125,6 +143,7 @@ export const delegate: Verb = defineVerb({
       throw new UsageError('cannot delegate: a task is empty');
     if (resume !== undefined && tasks.length > 1)
       throw new UsageError('cannot delegate: --resume continues one child, and takes one --task');
+    assertElsewhere(args);
     if (args.key === '') throw new UsageError('cannot delegate: --key must not be empty');
     const naming: Naming = { key: args.key, again: args.again === true };
     if (args.dryRun === true) {
@@ -148,6 +167,8 @@ export const delegate: Verb = defineVerb({
           ...(await workspaceIn(args, { io, home: context.home, store, parent: parent.session })),
         },
       );
+      if (args.background === true)
+        return await leaveRunning(delegation, { deck, parent: parent.session }, context);
       const see = childProgress(context, { resumed: resume !== undefined });
       const lines = childLines(context);
       const over = new AbortController();
@@ -187,6 +208,64 @@ export const delegate: Verb = defineVerb({
   },
 });
 
+/**
+ * Refuses what has no effect, or no process to do it, where workers run the children.
+ * @throws UsageError
+ */
+function assertElsewhere({ engine, background, yes, order, workspace }: OptionArgs & WorkspaceArgs): void {
+  const isElsewhere = engine === 'pg-boss';
+  if (background === true && !isElsewhere)
+    throw new UsageError('cannot leave the children in the background: they run in this process', {
+      hint: 'let workers run them: --engine pg-boss',
+    });
+  if (background === true && order === 'spawn')
+    throw new UsageError(
+      'cannot use --order spawn with --background: no process is left that keeps the order',
+    );
+  if (isElsewhere && yes === true)
+    throw new UsageError('cannot use --yes with --engine pg-boss: the workers ask and approve', {
+      hint: 'start them with: tape worker --yes',
+    });
+  if (isElsewhere && workspace === 'worktree')
+    throw new UsageError(
+      'cannot use --workspace worktree with --engine pg-boss: it is of a repository here, and workers can be on other machines',
+      { hint: 'leave out --engine to run the children in this process' },
+    );
+}
+
+/** Ends the command once the queue has all children, and prints where they are. */
+async function leaveRunning(
+  delegation: Delegation,
+  { deck, parent }: { readonly deck: Deck; readonly parent: string },
+  context: Context,
+): Promise<number> {
+  await delegation.started;
+  const { home, status } = context;
+  const children = await Promise.all(delegation.children.map(async (name) => await rowOf(deck, name)));
+  const left = children
+    .filter(({ delivery }) => delivery !== 'merged')
+    .map(({ session }) => shellWord(session));
+  if (home.server !== undefined && left.length > 0) await saysAwaited(home.server, context);
+  await context.answer({
+    json: { parent, children: children.map(leftJson) },
+    quiet: children.map(({ session }) => session).join('\n'),
+    human: safe(children.map(({ session, task = 'running' }) => `${session} ${task}`).join('\n')),
+  });
+  if (left.length > 0) status(`Hint: wait for them with: tape wait ${left.join(' ')}`);
+  return exit.done;
+}
+
+async function rowOf(deck: Deck, name: string): Promise<SessionInfo> {
+  const child = await deck.find(name);
+  if (child === undefined) throw new TypeError('a child that was forked has a row');
+  return await child.info();
+}
+
+/** A child that workers run, or that had ended before. */
+function leftJson({ session, task = 'running', delivery }: SessionInfo): Readonly<Record<string, unknown>> {
+  return { session, status: task, merged: delivery === 'merged' };
+}
+
 /** Prints the progress of the children as it comes. */
 async function printProgress(
   events: AsyncIterable<SessionEvent>,
@@ -202,7 +281,7 @@ interface KeyedTasks {
 
 /** The tasks, each with its key. */
 function withKeys(
-  store: SqliteTapeStore,
+  store: HomeStore,
   parent: string,
   { tasks, naming }: KeyedTasks,
 ): readonly (DelegateTask & { readonly key: string })[] {
@@ -269,6 +348,7 @@ interface OptionArgs extends ModelArgs, InheritArgs {
   readonly budget?: string | undefined;
   readonly treeBudget?: string | undefined;
   readonly onComplete?: string | undefined;
+  readonly background?: boolean | undefined;
   readonly concurrency: number;
   readonly order: string;
 }
@@ -287,6 +367,8 @@ async function optionsOf(args: OptionArgs, { io }: Context): Promise<DelegateOpt
     concurrency: args.concurrency,
     order: args.order === 'spawn' ? 'spawn' : 'completion',
     ...namedIn(args),
+    // The configuration has it, too: that of a worker is another one.
+    ...(args.maxSteps !== undefined && { maxSteps: args.maxSteps }),
     ...(inherit !== undefined && { inherit }),
     ...(args.tool !== undefined && { tools: args.tool }),
     ...(args.use !== undefined && { uses: args.use }),
@@ -350,6 +432,6 @@ function undoLines(
   if (merged.length === 0 || merged.length > namedMax) return [];
   const commands = merged
     .toSorted((a, b) => b.seq - a.seq)
-    .map(({ parent, seq }) => `tape undo ${shellWord(`${parent}@${seq}`)}`);
+    .map(({ parent, seq }) => commandLine('undo', [`${parent}@${seq}`]));
   return [inHome(`Undo with: ${commands.join('; ')}`)];
 }

@@ -1,4 +1,5 @@
 import { isDeleted, isSummarizer, lifecycleWord } from '@tapedeck/tape/internal';
+import { commandLine } from '../escape.ts';
 import { needSession } from '../session/place.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
@@ -36,7 +37,7 @@ export const deleteVerb: Verb = defineVerb({
         quiet: id,
         human: repeated
           ? `${id} is ${lifecycleWord(lifecycle)} already: nothing to do`
-          : inHome(`Deleted ${session} (undo with: tape undo ${id})`),
+          : inHome(`Deleted ${session} (undo with: ${commandLine('undo', [id])})`),
       });
       return 0;
     }),

@@ -1,7 +1,8 @@
 import type { ToolLists } from '@tapedeck/runtime/internal';
-import type { ForkRequest, SqliteTapeStore } from '@tapedeck/tape';
+import type { ForkRequest, HomeStore } from '@tapedeck/tape';
 import { workerInstructions } from '@tapedeck/tape/internal';
 import type { Deliver, Intention } from '@tapedeck/tape/store';
+import { commandLine } from '../escape.ts';
 import { readText } from '../input.ts';
 import { earlierInheritOptions, inheritIn, inheritOptions } from '../options/inherit.ts';
 import { ruleOption, rulesIn } from '../options/rule.ts';
@@ -75,7 +76,7 @@ export const fork: Verb = defineVerb({
     const inherit = inheritIn(args, (at) =>
       args.parent.includes('@')
         ? `did you mean --since ${at}?`
-        : `use one of: tape fork ${args.parent} --since ${at}, tape fork ${args.parent}@${at.replace('@', '')}`,
+        : `use one of: ${commandLine('fork', [args.parent], [`--since ${at}`])}, ${commandLine('fork', [`${args.parent}@${at.replace('@', '')}`])}`,
     );
     const read = async (text: string | undefined) =>
       text === undefined ? undefined : await readText(text, io);
@@ -133,7 +134,7 @@ export const fork: Verb = defineVerb({
         json: { ...forkedJson(forked), ...(workspace !== undefined && { workspace }) },
         quiet: forked.session,
         human: inHome(
-          forkedLine(forked, { done: 'Forked', workspace, undo: `tape discard ${forked.session}` }),
+          forkedLine(forked, { done: 'Forked', workspace, undo: commandLine('discard', [forked.session]) }),
         ),
       });
       return 0;
@@ -155,7 +156,7 @@ function intentionOf(
 }
 
 /** @throws SESSION_BAD_INPUT for a tool that the parent cannot hand on, or that the child could not use */
-async function assertToolsOf(store: SqliteTapeStore, parent: string, lists: ToolLists): Promise<void> {
+async function assertToolsOf(store: HomeStore, parent: string, lists: ToolLists): Promise<void> {
   const { ancestryOf, assertCeiling, factsOf } = await import('@tapedeck/runtime/internal');
   const line = await ancestryOf(store, await factsOf(store, needSession(store, parent)));
   assertCeiling(line, lists, `fork '${parent}'`);

@@ -1,10 +1,11 @@
 import type { SessionGraph, SessionNode } from '@tapedeck/graph';
-import type { SqliteTapeStore } from '@tapedeck/tape';
+import type { HomeStore } from '@tapedeck/tape';
 import { isDeleted } from '@tapedeck/tape/internal';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
+import { doesExist, type FileHome } from '../file-home.ts';
 import { compareTail, reportStanding } from '../graph-file.ts';
-import { assertThere, doesExist, isLarge } from '../home.ts';
+import { assertThere, isLarge } from '../home.ts';
 import { stdinWord, timeOf } from '../input.ts';
 import type { Picture } from '../output/picture.ts';
 import { withProgress } from '../output/progress.ts';
@@ -25,13 +26,15 @@ export const graph: Verb = defineVerb({
     'does. --output takes the format from the ending .svg, .dot, .mmd or .json, and replaces a file. Shows all realms, and a ' +
     'deleted session only as its ULID, where sessions that are not deleted were forked from it or it is named; ' +
     'sessions of one name get the names of their tapes. Draws from the database. Exits 5 when session_graph.jsonl differs: what has every ' +
-    'session compares all lines of it, anything else the last. Without a database, draws the file, which does not say which merges were undone.',
+    'session compares all lines of it, anything else the last. Without a database, draws the file, which does not say which merges were undone. ' +
+    '--export writes the lines of that file (a home on a server has none), and continues a file that has some of them.',
   examples: [
     ['tape graph', 'Draw the newest sessions, and their trees'],
     ['tape graph main', 'Draw the family of one session'],
     ['tape graph --since 2026-11-21', 'Draw what was said or forked from that day on'],
     ['tape graph -o graph.svg', 'Draw an image'],
     ['tape graph --format dot | dot -Tpdf > graph.pdf', 'Draw with Graphviz'],
+    ['tape graph --export graph.jsonl', 'Write session_graph.jsonl, also of a home on a server'],
   ],
   arguments: { name: 'Session whose ancestors and descendants to draw' },
   options: {
@@ -52,9 +55,27 @@ export const graph: Verb = defineVerb({
       alias: 'o',
       describe: 'Write to this file, in the format of its ending (- for stdout)',
     },
+    export: {
+      type: 'string',
+      takes: 'FILE',
+      describe: 'Write the lines of session_graph.jsonl to this file, which it continues',
+    },
+    follow: {
+      type: 'boolean',
+      alias: 'f',
+      needs: 'export',
+      describe: 'Also write what any process adds, until Ctrl-C',
+    },
   },
-  run: async ({ name, format, output: file, all = false, since, n }, context) => {
+  conflicts: { export: ['name', 'all', 'since', 'n', 'format', 'output', 'json', 'jsonl'] },
+  run: async ({ name, format, output: file, all = false, since, n, export: target, follow }, context) => {
     const { io, options } = context;
+    if (target !== undefined) {
+      if (target === '' || target === stdinWord)
+        throw new UsageError('cannot export the graph: name a file, which later exports continue');
+      const { exportGraph } = await import('../session/export-graph.ts');
+      return await exportGraph(target, { follow: follow === true }, context);
+    }
     const output = file === stdinWord ? undefined : file;
     const asJson = options.json === true || options.jsonl === true;
     if (asJson && format !== undefined && format !== 'json')
@@ -85,7 +106,8 @@ export const graph: Verb = defineVerb({
       return reportStanding(picture.standing, context);
     };
     assertThere(home);
-    if (!doesExist(home.db)) return await show(await readFile(query, context));
+    if (home.server === undefined && !doesExist(home.db))
+      return await show(await readFile(query, home, context));
     // What is drawn is read from the store on the way.
     return await context.reading(async (store) => await show(await readStore(query, store, context)));
   },
@@ -112,7 +134,7 @@ function sinceOf(since: string | undefined, now: number): number | undefined {
 /** Reads what a query selects from the database. */
 async function readStore(
   { name, since, n, rows }: Query,
-  store: SqliteTapeStore,
+  store: HomeStore,
   context: Context,
 ): Promise<Picture> {
   const { home, io } = context;
@@ -151,7 +173,7 @@ async function readStore(
 }
 
 /** Reads what a query selects from the graph file. */
-async function readFile(query: Query, { home, status }: Context): Promise<Picture> {
+async function readFile(query: Query, home: FileHome, { status }: Context): Promise<Picture> {
   const { openSessionGraph } = await import('@tapedeck/graph');
   const { warnOfSkips } = await import('../output/lineage.ts');
   const { pictureOf } = await import('../output/picture.ts');

@@ -1,10 +1,10 @@
 import type { Deck } from '@tapedeck/runtime';
-import type { SqliteTapeStore } from '@tapedeck/tape';
+import type { HomeStore } from '@tapedeck/tape';
 import type { Identity, Linked } from '@tapedeck/tape/store';
 import { deckConfig } from '../config/deck.ts';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
-import { jsonText, safe, shellWord } from '../escape.ts';
+import { commandLine, jsonText, safe, shellWord } from '../escape.ts';
 import { exit } from '../exit.ts';
 import { modelOptions } from '../options/model.ts';
 import { counted } from '../output/counted.ts';
@@ -43,7 +43,7 @@ export const identity: Verb = defineVerb({
     if (action === 'link' && addresses.length === 0)
       throw new UsageError(`cannot link ${key}: an address is missing`);
     const config = await deckConfig(args, context);
-    const act = async (store: SqliteTapeStore) => {
+    const act = async (store: HomeStore) => {
       await using deck = await openDeckAt(config, store, context);
       const change = { key, addresses, persona: args.persona };
       await (action === 'link' ? link : unlink)(deck, change, { store, context });
@@ -60,7 +60,7 @@ interface Change {
 }
 
 interface Place {
-  readonly store: SqliteTapeStore;
+  readonly store: HomeStore;
   readonly context: Context;
 }
 
@@ -84,7 +84,7 @@ async function link(
     quiet: ref,
     human: changed
       ? context.inHome(
-          `${primary.session} stands for ${key}${others}${isNew || added.length > 0 ? ` (undo with: ${back}${created ? `; tape archive ${shellWord(ref)}` : ''})` : ''}`,
+          `${primary.session} stands for ${key}${others}${isNew || added.length > 0 ? ` (undo with: ${back}${created ? `; ${commandLine('archive', [ref])}` : ''})` : ''}`,
         )
       : `${primary.session} stands for ${key} already: nothing to do`,
   });

@@ -17,6 +17,7 @@ const loaders: Readonly<Record<string, () => Promise<Verb>>> = {
   chat: async () => (await import('./chat.ts')).chat,
   send: async () => (await import('./send.ts')).send,
   delegate: async () => (await import('./delegate.ts')).delegate,
+  worker: async () => (await import('./worker.ts')).worker,
   wait: async () => (await import('./wait.ts')).wait,
   abort: async () => (await import('./abort.ts')).abort,
   approve: async () => (await import('./approve.ts')).approve,

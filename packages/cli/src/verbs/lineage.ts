@@ -1,7 +1,7 @@
 import type { Context } from '../context.ts';
 import { jsonText } from '../escape.ts';
+import { doesExist } from '../file-home.ts';
 import { compareTail, type FileStanding, reportStanding, standingFields } from '../graph-file.ts';
-import { doesExist } from '../home.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
 export const lineage: Verb = defineVerb({
@@ -34,7 +34,7 @@ export const lineage: Verb = defineVerb({
 async function readAbout(name: string, context: Context) {
   const { home, reading } = context;
   const { idIn, idOf, readFamily } = await import('../lineage.ts');
-  if (doesExist(home.db))
+  if (home.server !== undefined || doesExist(home.db))
     return await reading(async (store) => {
       const id = idOf(name, store);
       const standing: FileStanding = await compareTail(store, home);

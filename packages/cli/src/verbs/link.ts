@@ -1,6 +1,6 @@
 import type { LinkReceipt } from '@tapedeck/tape/store';
 import { UsageError } from '../errors/kinds.ts';
-import { shellWord } from '../escape.ts';
+import { commandLine } from '../escape.ts';
 import { linkJson } from '../output/session.ts';
 import { needSession } from '../session/place.ts';
 import { defineVerb, type Verb } from './verb.ts';
@@ -32,7 +32,7 @@ export const link: Verb = defineVerb({
         asked === 0
           ? `cannot link '${name}': no parent is named`
           : `cannot link '${name}': a parent, --root and --undo exclude each other`,
-        { hint: `tape link ${shellWord(name)} PARENT, or --root, or --undo` },
+        { hint: `${commandLine('link', [name, 'PARENT'])}, or --root, or --undo` },
       );
     return await changing(async (store) => {
       const { id } = needSession(store, name);
@@ -46,7 +46,7 @@ export const link: Verb = defineVerb({
         quiet: session,
         human: repeated
           ? `${placeOf(linked)} already: nothing to do`
-          : inHome(`${placeOf(linked)} now (undo with: tape link ${shellWord(session)} --undo)`),
+          : inHome(`${placeOf(linked)} now (undo with: ${commandLine('link', [session], ['--undo'])})`),
       });
       return 0;
     });

@@ -1,4 +1,4 @@
-import { type Entry, type Point, type SessionInfo, type SqliteTapeStore, TapeError } from '@tapedeck/tape';
+import { type Entry, type HomeStore, type Point, type SessionInfo, TapeError } from '@tapedeck/tape';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
 import { jsonText, safe } from '../escape.ts';
@@ -194,7 +194,7 @@ function assertBeginsOnce({ place = '', from, since }: Options): void {
 
 /** Lists the derived edges of a session, or of all. */
 async function listDerived(
-  store: SqliteTapeStore,
+  store: HomeStore,
   place: string | undefined,
   { io, options, status }: Context,
 ): Promise<number> {
@@ -221,7 +221,7 @@ async function listDerived(
   return 0;
 }
 
-async function draw(store: SqliteTapeStore, { id }: SessionInfo, context: Context): Promise<number> {
+async function draw(store: HomeStore, { id }: SessionInfo, context: Context): Promise<number> {
   const { drawLog } = await import('../output/lanes.ts');
   const { readFamily } = await import('../lineage.ts');
   for (const row of drawLog(readFamily(store, id), { store, session: id }, context))
@@ -230,7 +230,7 @@ async function draw(store: SqliteTapeStore, { id }: SessionInfo, context: Contex
 }
 
 async function sumUp(
-  store: SqliteTapeStore,
+  store: HomeStore,
   info: SessionInfo,
   selection: Selection,
   { answer, io }: Context,
@@ -248,7 +248,7 @@ async function sumUp(
 
 /** What prints a log: for programs all entries of a selection, for people the transcript. */
 async function printer(
-  store: SqliteTapeStore,
+  store: HomeStore,
   info: SessionInfo,
   { oneline, full, all, hidden, kind, times, grep }: Options,
   context: Context,
@@ -281,7 +281,7 @@ async function printer(
 
 /** Shows the entries that any process writes from here on. */
 async function follow(
-  store: SqliteTapeStore,
+  store: HomeStore,
   {
     info,
     selection,
@@ -297,7 +297,7 @@ async function follow(
 
 /** The entries that the options select. */
 function selectionOf(
-  store: SqliteTapeStore,
+  store: HomeStore,
   info: SessionInfo,
   args: Options & { readonly point: Point | undefined; readonly now: number; readonly cwd: string },
 ): Selection {
@@ -342,7 +342,7 @@ function selectionOf(
 
 /** The point or the time that a text names; an anchor may have the name of a time. */
 function boundOf(
-  store: SqliteTapeStore,
+  store: HomeStore,
   info: SessionInfo,
   text: string | undefined,
   now: number,

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import type { LogFile, LogPiece } from '@tapedeck/runtime';
-import type { SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
+import type { HomeStore, SessionInfo } from '@tapedeck/tape';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
 import { jsonText } from '../escape.ts';
@@ -59,7 +59,7 @@ export const logs: Verb = defineVerb({
 });
 
 interface Of {
-  readonly store: SqliteTapeStore;
+  readonly store: HomeStore;
   readonly info: SessionInfo;
 }
 
@@ -200,7 +200,7 @@ function writtenJson({ session, path }: LogFile, { bytes }: WrittenLog): object 
 
 /** The heads of a session, and of the tapes on which its inherited entries are. */
 function headsOf(
-  store: SqliteTapeStore,
+  store: HomeStore,
   session: SessionInfo,
   { inherited }: { readonly inherited: boolean },
 ): ReadonlyMap<string, number> {
@@ -215,7 +215,7 @@ function headsOf(
 }
 
 /** Whether entries that were written since change what is before them: a rewind hides some, a redaction erases one. */
-function changesEarlier(store: SqliteTapeStore, heads: ReadonlyMap<string, number>): boolean {
+function changesEarlier(store: HomeStore, heads: ReadonlyMap<string, number>): boolean {
   return [...heads].some(([id, head]) =>
     (['rewind', 'redaction'] as const).some(
       (kind) =>

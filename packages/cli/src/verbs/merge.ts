@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import type { Merged, MergeRequest, Seq, SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
+import type { HomeStore, Merged, MergeRequest, Seq, SessionInfo } from '@tapedeck/tape';
 import { patchPaths } from '@tapedeck/tape/internal';
 import type { MergeStrategy } from '@tapedeck/tape/store';
 import { deckConfig } from '../config/deck.ts';
@@ -123,7 +123,7 @@ function isPlain({ text, strategy, force }: MergeRequest): boolean {
  * discarded before is repeated, and what was changed in a worktree is a patch.
  * @throws NothingToMergeError
  */
-async function assertBegun(store: SqliteTapeStore, child: SessionInfo, request: MergeRequest): Promise<void> {
+async function assertBegun(store: HomeStore, child: SessionInfo, request: MergeRequest): Promise<void> {
   if (child.parentId === undefined || child.delivery !== undefined || child.task !== undefined) return;
   let hasTask = false;
   for (const { kind, name } of store.entries.read(child.id, { own: true })) {
@@ -150,7 +150,7 @@ function isWritten(strategy: string | undefined): boolean {
  * parent.
  */
 async function mergeWritten(
-  store: SqliteTapeStore,
+  store: HomeStore,
   { child, request, waitMs }: MergeCommand & { waitMs: number },
   { args, pick, context }: { args: ModelArgs; pick: Picks | undefined; context: Context },
 ): Promise<Merged | undefined> {
@@ -187,7 +187,7 @@ async function mergeWritten(
  * @throws UsageError for a summary, which a model writes
  */
 async function withText(
-  store: SqliteTapeStore,
+  store: HomeStore,
   { child, request, pick }: MergeCommand & { readonly pick: Picks | undefined },
 ): Promise<MergeRequest> {
   const { strategy } = request;
@@ -216,11 +216,7 @@ function picked(text: string): Seq | readonly [Seq, Seq] {
   return to === undefined ? Number(from) : [Number(from), Number(to)];
 }
 
-async function check(
-  store: SqliteTapeStore,
-  { child, request }: MergeCommand,
-  context: Context,
-): Promise<number> {
+async function check(store: HomeStore, { child, request }: MergeCommand, context: Context): Promise<number> {
   const { diffOf } = await import('@tapedeck/runtime/internal');
   const patch = await diffOf({ store, home: context.home.dir }, child);
   const written = patch === undefined ? {} : { written: patchPaths(patch) };

@@ -1,3 +1,4 @@
+import { commandLine } from '../escape.ts';
 import { readText } from '../input.ts';
 import { namedIn, settingsOptions } from '../options/model.ts';
 import { ruleOption, rulesIn } from '../options/rule.ts';
@@ -68,7 +69,9 @@ export const newSession: Verb = defineVerb({
         json: { session: info.session, tape: info.tape, head: info.head, created: info.created },
         quiet: info.session,
         human: info.created
-          ? inHome(`Created ${info.session}, tape ${info.tape} (undo with: tape archive ${info.session})`)
+          ? inHome(
+              `Created ${info.session}, tape ${info.tape} (undo with: ${commandLine('archive', [info.session])})`,
+            )
           : `${info.session} exists already, at @${info.head}: nothing to do`,
       });
       return 0;

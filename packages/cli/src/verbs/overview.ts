@@ -1,5 +1,5 @@
 import type { Status } from '@tapedeck/runtime';
-import type { SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
+import type { HomeStore, SessionInfo } from '@tapedeck/tape';
 import { isDeleted } from '@tapedeck/tape/internal';
 import { hasTapesToRead } from '../home.ts';
 import { type Ended, type Overview, overviewJson, overviewText } from '../output/overview.ts';
@@ -56,7 +56,7 @@ const recentMax = 5;
 /** Number of lines of the lineage, the last ones, in which ended children are looked for. */
 const linesMax = 1_000;
 
-async function look(store: SqliteTapeStore, home: string): Promise<Overview> {
+async function look(store: HomeStore, home: string): Promise<Overview> {
   const pending = store.sessions.list({ all: true, deleted: false, pending: true });
   const { statusesOf } = await import('@tapedeck/runtime');
   const statuses = await statusesOf({ store, home }, pending);
@@ -76,7 +76,7 @@ async function look(store: SqliteTapeStore, home: string): Promise<Overview> {
 }
 
 /** The children that ended since the user looked, the last one first: each with the last thing that happened to it. */
-function endedSince(store: SqliteTapeStore): readonly Ended[] {
+function endedSince(store: HomeStore): readonly Ended[] {
   const last = store.lineageHash()?.g ?? 0;
   const from = Math.max((userOf(store)?.seen ?? 0) + 1, last - linesMax + 1);
   const lines = new Map<string, Ended>();

@@ -1,6 +1,6 @@
 import type { Pulled } from '@tapedeck/tape/remotes';
 import { readRemotes, remoteFor, remoteState } from '../config/remotes.ts';
-import { shellWord } from '../escape.ts';
+import { commandLine } from '../escape.ts';
 import { counted } from '../output/counted.ts';
 import { withProgress } from '../output/progress.ts';
 import { bytesText } from '../output/refused.ts';
@@ -68,7 +68,7 @@ function textOf(
       `Would take in ${counted(pulled.entries, 'entry', 'entries')} of ${counted(sessions.length, 'session')} from ${name}`,
     ].join('\n');
   const made = sessions.filter(({ became }) => became === 'new');
-  const undo = made.map(({ session }) => `tape archive ${shellWord(session)}`).join('; ');
+  const undo = made.map(({ session }) => commandLine('archive', [session])).join('; ');
   const back =
     made.length === 0 || made.length < sessions.length || made.length > namedMax
       ? ''

@@ -1,9 +1,10 @@
 import { UsageError } from '../errors/kinds.ts';
+import { commandLine } from '../escape.ts';
 import { readText } from '../input.ts';
 import { counted } from '../output/counted.ts';
 import { erasing, whileShown } from '../output/progress.ts';
 import { needSession } from '../session/place.ts';
-import { mayContain, trafficOf } from '../session/traffic.ts';
+import { contentLeft, mayContain, trafficOf } from '../session/traffic.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
 export const purge: Verb = defineVerb({
@@ -40,11 +41,7 @@ export const purge: Verb = defineVerb({
       const { session, erased, repeated, quotedBy } = done ?? store.sessions.previewPurge(id);
       const quoted = [...quotedBy, ...(await trafficOf(store, home, id))];
       if (done?.wiped === false)
-        status(
-          inHome(
-            `The file still has the content, because others use it or the disk is full; try again with: tape purge ${id}`,
-          ),
-        );
+        status(inHome(contentLeft(home, `try again with: ${commandLine('purge', [id])}`)));
       const entries = counted(erased, 'entry', 'entries');
       const again = done?.wiped === true ? 'nothing of it is left in the file' : 'nothing to erase';
       const human =

@@ -3,6 +3,7 @@ import { redactIn } from '../config/redact.ts';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
 import { exit } from '../exit.ts';
+import { storeInFile } from '../file-home.ts';
 import { whileShown } from '../output/progress.ts';
 import { packageFile } from '../package-file.ts';
 import { defineVerb, type Verb } from './verb.ts';
@@ -21,7 +22,11 @@ export const raw: Verb = defineVerb({
 
 async function checkpoint(context: Context): Promise<number> {
   return await context.writing(async (store) => {
-    const done = await whileShown(context, 'Writing the WAL back into tape.db', () => store.checkpoint());
+    const inFile = storeInFile(store, {
+      ...{ home: context.home, act: 'write back the WAL of' },
+      instead: 'a server writes back its own log',
+    });
+    const done = await whileShown(context, 'Writing the WAL back into tape.db', () => inFile.checkpoint());
     await context.answer({
       json: { checkpoint: done },
       quiet: done ? 'done' : 'busy',

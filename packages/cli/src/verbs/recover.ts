@@ -1,5 +1,5 @@
 import type { RecoveredSession, RecoveryReport } from '@tapedeck/runtime';
-import type { SqliteTapeStore } from '@tapedeck/tape';
+import type { HomeStore } from '@tapedeck/tape';
 import { deckConfig } from '../config/deck.ts';
 import { hintFor } from '../errors/hint.ts';
 import { safe } from '../escape.ts';
@@ -44,7 +44,7 @@ export const recover: Verb = defineVerb({
     // Aborting calls no model, and so needs no configuration, which is code.
     const config = abort === true ? {} : await deckConfig(args, context);
     const { openDeck } = await import('@tapedeck/runtime');
-    const recovered = async (store: SqliteTapeStore) => {
+    const recovered = async (store: HomeStore) => {
       if (name === undefined) for (const line of otherRealms(store)) context.status(line);
       const session = name === undefined ? undefined : needSession(store, name).id;
       await using deck =
@@ -62,7 +62,7 @@ export const recover: Verb = defineVerb({
       });
     };
     // The merges that wait in inboxes are part of the recovery, which reports them.
-    const changed = async (store: SqliteTapeStore) => {
+    const changed = async (store: HomeStore) => {
       const report = await recovered(store);
       store.catchUp();
       return report;

@@ -1,12 +1,12 @@
-import type { Entry, Seq, SqliteTapeStore } from '@tapedeck/tape';
+import type { Entry, HomeStore, Seq } from '@tapedeck/tape';
 import type { Redacted, RedactPreview } from '@tapedeck/tape/store';
 import { UsageError } from '../errors/kinds.ts';
-import { safe } from '../escape.ts';
+import { commandLine, safe } from '../escape.ts';
 import { readText } from '../input.ts';
 import { counted } from '../output/counted.ts';
 import { erasing, whileShown } from '../output/progress.ts';
 import { needSession, pointIn, readPlace, readRange } from '../session/place.ts';
-import { logNotEmptied, mayContain, trafficOf } from '../session/traffic.ts';
+import { contentLeft, mayContain, trafficOf } from '../session/traffic.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
 export const redact: Verb = defineVerb({
@@ -59,7 +59,7 @@ export const redact: Verb = defineVerb({
       const erased = await whileShown(context, erasing, () => store.entries.redact(id, seqs, why));
       const redacted = await Promise.all(erased.map(withTraffic));
       const logEmptied = redacted.every((one) => one.logEmptied);
-      if (!logEmptied) status(inHome(logNotEmptied));
+      if (!logEmptied) status(inHome(contentLeft(home, 'redact the entry again')));
       const json = redacted.map(({ session, seq, by, repeated, quotedBy }) => ({
         ...{ session, seq, by, repeated, quoted_by: quotedBy },
       }));
@@ -78,7 +78,7 @@ export const redact: Verb = defineVerb({
 
 /** The session and the positions that the arguments name, each once, in their order. */
 function entriesIn(
-  store: SqliteTapeStore,
+  store: HomeStore,
   place: string,
   more: readonly string[],
 ): { readonly id: string; readonly seqs: readonly Seq[] } {
@@ -99,7 +99,7 @@ function entriesIn(
   const seqs = [...new Set([...first, ...others])];
   if (range === undefined && point === undefined && more.length === 0)
     throw new UsageError(`cannot redact '${place}': it is a session, not an entry`, {
-      hint: `name an entry: tape redact ${session}@SEQ`,
+      hint: `name an entry: ${commandLine('redact', [`${session}@SEQ`])}`,
     });
   if (seqs.length === 0)
     throw new UsageError(`cannot redact '${place}': the range has no entry with content`);
@@ -108,7 +108,7 @@ function entriesIn(
 
 /** The positions of a range whose entries have, or had, content. */
 function contentIn(
-  store: SqliteTapeStore,
+  store: HomeStore,
   id: string,
   { from, to }: { readonly from: Seq; readonly to: Seq },
 ): readonly Seq[] {
@@ -117,7 +117,7 @@ function contentIn(
     .map(({ seq }) => seq);
 }
 
-function entryAt(store: SqliteTapeStore, id: string, seq: Seq): Entry | undefined {
+function entryAt(store: HomeStore, id: string, seq: Seq): Entry | undefined {
   return [...store.entries.read(id, { from: seq, to: seq })][0];
 }
 

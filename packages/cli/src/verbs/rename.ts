@@ -1,5 +1,5 @@
 import type { SessionInfo } from '@tapedeck/tape';
-import { shellWord } from '../escape.ts';
+import { commandLine } from '../escape.ts';
 import { needSession } from '../session/place.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
@@ -30,7 +30,7 @@ export const rename: Verb = defineVerb({
         human: repeated
           ? `${session} has the name ${name} already: nothing to do`
           : inHome(
-              `Renamed ${nameOf(before)} to ${name} (undo with: tape rename ${shellWord(name)} ${shellWord(nameOf(before))})`,
+              `Renamed ${nameOf(before)} to ${name} (undo with: ${commandLine('rename', [name, nameOf(before)])})`,
             ),
       });
       return 0;

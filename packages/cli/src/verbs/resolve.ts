@@ -1,8 +1,8 @@
 import type { Deck, IncomingDelivery, RoutePreview } from '@tapedeck/runtime';
-import type { SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
+import type { HomeStore, SessionInfo } from '@tapedeck/tape';
 import { deckConfig } from '../config/deck.ts';
 import { UsageError } from '../errors/kinds.ts';
-import { shellWord } from '../escape.ts';
+import { commandLine, shellWord } from '../escape.ts';
 import { readJson } from '../input.ts';
 import { modelOptions } from '../options/model.ts';
 import { personaOption, personaWords, refOf } from '../session/identity.ts';
@@ -51,7 +51,7 @@ export const resolve: Verb = defineVerb({
       ...(args.persona !== undefined && { persona: args.persona }),
     };
     const of = key ?? (given as unknown as IncomingDelivery);
-    const act = async (store: SqliteTapeStore) => {
+    const act = async (store: HomeStore) => {
       await using deck = await openDeckAt(config, store, context);
       const found = dryRun ? await deck.identities.preview(of, options) : await done(deck, { of, options });
       const { session } = found;
@@ -99,12 +99,12 @@ async function done(
 
 function humanText(
   { session, key, how, persona }: RoutePreview,
-  { store, dryRun }: { readonly store: SqliteTapeStore; readonly dryRun: boolean },
+  { store, dryRun }: { readonly store: HomeStore; readonly dryRun: boolean },
 ): string {
   if (session === undefined) return `${key} has no session: one would be created`;
   const ref = refOf(store, session);
   const named = titleOf(session, ref);
-  if (how === 'created') return `Created ${named} (undo with: tape archive ${shellWord(ref)})`;
+  if (how === 'created') return `Created ${named} (undo with: ${commandLine('archive', [ref])})`;
   if (how === 'direct') return `${key} is ${named}`;
   if (how === 'alias') return `${key} leads to ${named}`;
   return dryRun

@@ -1,14 +1,16 @@
 import { existsSync, readdirSync, rmdirSync, rmSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
-import { openTapeStore, type SqliteTapeStore, TapeError } from '@tapedeck/tape';
+import { type HomeStore, openTapeStore, TapeError } from '@tapedeck/tape';
 import { copyOlder, makeDirectories } from '@tapedeck/tape/internal';
 import type { Context } from '../context.ts';
-import { NotFoundError } from '../errors/kinds.ts';
+import { NotFoundError, UsageError } from '../errors/kinds.ts';
 import { systemFault } from '../errors/system-fault.ts';
 import { shellWord } from '../escape.ts';
 import { exit } from '../exit.ts';
-import { doesExist, type Home, homeAt, openForWriting } from '../home.ts';
+import { doesExist, type FileHome } from '../file-home.ts';
+import { directoryHome, openForWriting } from '../home.ts';
 import { withProgress } from '../output/progress.ts';
+import { isAddress } from '../server-home.ts';
 import { checkJson, checkText } from '../session/checked.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
@@ -26,7 +28,12 @@ export const restore: Verb = defineVerb({
     const from = resolve(io.cwd, file);
     if (!existsSync(from)) throw new NotFoundError(`cannot restore '${from}': no such file`, { file: from });
     const named = home ?? (io.env.TAPE_HOME === '' ? undefined : io.env.TAPE_HOME);
-    const at = homeAt(dir ?? named ?? join(io.cwd, '.tape'), io.cwd);
+    const to = dir ?? named ?? join(io.cwd, '.tape');
+    if (isAddress(to))
+      throw new UsageError('cannot restore to a server: a backup is a file', {
+        hint: 'restore it to a directory, and copy that: tape copy DIR ADDRESS',
+      });
+    const at = directoryHome(to, io.cwd);
     if (doesExist(at.db))
       throw new TapeError('TAPE_EXISTS', `cannot restore to '${at.dir}': it has tapes`, {
         data: { home: at.dir },
@@ -56,10 +63,10 @@ function useOf(dir: string): string {
     : `use it with: --home ${shellWord(dir)}`;
 }
 
-type Restoring = Pick<Context, 'io' | 'options' | 'home'>;
+type Restoring = Pick<Context, 'io' | 'options'> & { readonly home: FileHome };
 
 /** Makes the home. When that is refused, as beside the graph file of other tapes, nothing of it is left. */
-async function restoreTo(from: string, context: Restoring): Promise<SqliteTapeStore> {
+async function restoreTo(from: string, context: Restoring): Promise<HomeStore> {
   const { home: at, io } = context;
   const made = makeDirectory(at.dir);
   // A directory that was made has no files.
@@ -68,7 +75,7 @@ async function restoreTo(from: string, context: Restoring): Promise<SqliteTapeSt
   try {
     await copy(from, context);
     isCopied = true;
-    return openForWriting(at, io);
+    return await openForWriting(at, io);
   } catch (error) {
     try {
       // Tapes that another process restored meanwhile have refused the copy, and stay.
@@ -82,7 +89,7 @@ async function restoreTo(from: string, context: Restoring): Promise<SqliteTapeSt
 }
 
 /** Removes the database, with its log and its copy from before an upgrade, and the graph file, if it is new. */
-function removeNew({ dir }: Home, there: readonly string[]): void {
+function removeNew({ dir }: FileHome, there: readonly string[]): void {
   for (const name of readdirSync(dir))
     if (!there.includes(name) && /^(?:tape\.db.*|session_graph\.jsonl)$/.test(name)) rmSync(join(dir, name));
 }

@@ -3,6 +3,7 @@ import { deckConfig } from '../config/deck.ts';
 import { findConfig } from '../config/find.ts';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
+import { commandLine } from '../escape.ts';
 import { exit } from '../exit.ts';
 import { type ModelArgs, namedIn, runOptions } from '../options/model.ts';
 import { reportForks, rewoundJson, rewoundLine } from '../output/rewound.ts';
@@ -49,7 +50,7 @@ export const rewind: Verb = defineVerb({
       const { id, session: name } = needSession(store, session);
       if (point === undefined)
         throw new UsageError(`cannot rewind '${name}': it is a session, not a message`, {
-          hint: `name a user message: tape rewind ${name}@SEQ; list them with: tape log ${name} --kind message`,
+          hint: `name a user message: ${commandLine('rewind', [`${name}@SEQ`])}; list them with: ${commandLine('log', [name], ['--kind message'])}`,
         });
       if (config === undefined) {
         const { rewindSession } = await import('@tapedeck/runtime');
@@ -89,7 +90,7 @@ async function print(
     const rest =
       resent === undefined
         ? text
-        : context.inHome(`Sent again as ${session}@${resent}; run it with: tape run ${session}`);
+        : context.inHome(`Sent again as ${session}@${resent}; run it with: ${commandLine('run', [session])}`);
     await context.answer({ json, quiet: `${session}@${seq}`, human: `${done}\n${rest}` });
     return exit.done;
   }

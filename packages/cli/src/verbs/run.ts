@@ -1,9 +1,10 @@
 import type { RunResult } from '@tapedeck/runtime';
-import type { SqliteTapeStore } from '@tapedeck/tape';
+import type { HomeStore } from '@tapedeck/tape';
 import { answerAtTerminal } from '../chat/turn.ts';
 import { deckConfig, getModelFor } from '../config/deck.ts';
 import type { Context } from '../context.ts';
 import { NotFoundError, UsageError } from '../errors/kinds.ts';
+import { commandLine } from '../escape.ts';
 import { exit } from '../exit.ts';
 import { readWords } from '../input.ts';
 import { authorIn, authorOptions } from '../options/author.ts';
@@ -146,12 +147,12 @@ async function meantOf(
 
 /** Says where a run is, and how to take it back: by a rewind to before the prompt that began it. */
 function sayWayBack(
-  store: SqliteTapeStore,
+  store: HomeStore,
   { session, from, to }: RunResult,
   { options, status, inHome }: Context,
 ): void {
   if (options.json === true || options.jsonl === true) return;
   const [first] = store.entries.read(session, { from, to: from });
   if (first !== undefined && roleOf(first) === 'user')
-    status(inHome(`${session}@${from}-${to} (undo with: tape rewind ${session}@${from})`));
+    status(inHome(`${session}@${from}-${to} (undo with: ${commandLine('rewind', [`${session}@${from}`])})`));
 }

@@ -1,4 +1,4 @@
-import { type EntryKind, type SqliteTapeStore, TapeError } from '@tapedeck/tape';
+import { type EntryKind, type HomeStore, TapeError } from '@tapedeck/tape';
 import { isoTime } from '@tapedeck/tape/internal';
 import { isUlid, type SearchResult } from '@tapedeck/tape/store';
 import type { Context } from '../context.ts';
@@ -77,7 +77,7 @@ const unwritable = new Set(['TAPE_IO', 'TAPE_LOCKED', 'GRAPH_DIVERGED']);
  */
 async function opened(
   context: Context,
-  act: (store: SqliteTapeStore, canWrite: boolean) => Promise<number>,
+  act: (store: HomeStore, canWrite: boolean) => Promise<number>,
 ): Promise<number> {
   // Reading first: a search does not create a home. What is read from a copy cannot be written.
   const read = await context.reading(async (store) =>
@@ -98,7 +98,7 @@ async function opened(
  * text is found in nothing else.
  */
 function textOf(
-  store: SqliteTapeStore,
+  store: HomeStore,
   { session, seq, kind, snippet }: SearchResult['hits'][number],
   text: string,
 ): string {

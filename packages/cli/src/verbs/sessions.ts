@@ -1,4 +1,4 @@
-import type { SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
+import type { HomeStore, SessionInfo } from '@tapedeck/tape';
 import { isSummarizer } from '@tapedeck/tape/internal';
 import type { SessionOrder } from '@tapedeck/tape/store';
 import type { Context } from '../context.ts';
@@ -13,7 +13,17 @@ import { sessionJson } from '../output/session.ts';
 import { sessionRow } from '../output/session-row.ts';
 import { childrenTable, sessionsTable } from '../output/sessions.ts';
 import { distinctIn, withRef } from '../reference.ts';
-import { aboutOf, beganIn, mentions, type Placed, saidWhere, withDescendants } from '../session/listing.ts';
+import {
+  aboutOf,
+  beganIn,
+  drawn,
+  familyOf,
+  inFamilies,
+  isListed,
+  mentions,
+  type Placed,
+  saidWhere,
+} from '../session/listing.ts';
 import { needSession } from '../session/place.ts';
 import { type Stated, stated, statedInParts } from '../session/stated.ts';
 import { conditionsIn, whereHelp } from '../transcript/where.ts';
@@ -29,7 +39,7 @@ export const sessions: Verb = defineVerb({
   paged: true,
   summary: 'List sessions, newest first',
   detail:
-    'A session has its place by its last message, and in a tree among the children of its parent. An imported message counts with the time at its source, not that of the import. ' +
+    'A session has its place by its last message, and in a tree among the children of its parent; one whose parent is not listed is below its nearest ancestor that is. An imported message counts with the time at its source, not that of the import. ' +
     `A terminal shows ${shownMax} unless -n is given. In a pipe a row has whole fields between tabs: session, kind, state, head, ` +
     'parent with the anchor, last message, messages, children, tokens, and what it is about. ' +
     'Lists one realm (--base), and says on stderr how many sessions others have.',
@@ -44,7 +54,7 @@ export const sessions: Verb = defineVerb({
     all: { type: 'boolean', describe: 'Include archived and ephemeral sessions' },
     deleted: { type: 'boolean', describe: 'List deleted sessions, with their ULIDs, which undo brings back' },
     kind: { type: 'string', describe: 'Only this kind: session, subagent, …' },
-    tree: { type: 'boolean', describe: 'List sessions without a parent, each with its descendants' },
+    tree: { type: 'boolean', describe: 'List sessions below their parents' },
     here: { type: 'boolean', describe: 'Only sessions that began to run in this directory or below it' },
     where: { type: 'string', describe: whereHelp },
     grep: { type: 'string', describe: 'Only with this text in the name, the title or the first prompt' },
@@ -60,7 +70,7 @@ export const sessions: Verb = defineVerb({
     },
     n: { type: 'number', describe: 'List at most N sessions' },
   },
-  conflicts: { tree: ['kind', 'sort', 'deleted'], deleted: ['all'] },
+  conflicts: { tree: ['sort', 'deleted'], deleted: ['all'] },
   run: async (args, context) => {
     const { since } = args;
     const from = since === undefined ? undefined : timeOf(since, context.io.now());
@@ -102,7 +112,7 @@ interface Selection {
 
 /** The sessions to list, and one more than the limit where there are more. */
 function* select(
-  store: SqliteTapeStore,
+  store: HomeStore,
   { all, deleted, kind, tree, here, where, grep, sort, from, limit }: Selection,
   context: Context,
 ): Iterable<Placed> {
@@ -114,30 +124,35 @@ function* select(
   const isFiltered = grep !== undefined || here === true || conditions !== undefined;
   // What a session is about is read for the rows of a table alone: there are few.
   const having = { counts: true, titles: !isForPeople(context) && context.options.quiet !== true };
+  let left = limit + 1;
+  if (tree === true) {
+    const isIn = (info: SessionInfo) =>
+      isListed(info, { all: all === true }) &&
+      (kind === undefined || info.kind === kind) &&
+      (from === undefined || (info.lastMessageAt ?? info.createdAt) >= from) &&
+      isWanted(info);
+    for (const root of store.readSessions({ ...having, ...inFamilies, roots: true })) {
+      if (left <= 0) return;
+      const family = drawn(familyOf(store, root, having), isIn).slice(0, left);
+      left -= family.length;
+      yield* family;
+    }
+    return;
+  }
   const found = store.readSessions({
     ...having,
     ...(all === true && { all }),
     deleted: deleted === true,
-    ...(tree === true && { roots: true }),
     ...(kind !== undefined && { kind }),
     ...(from !== undefined && { since: from }),
     ...(sort !== undefined && { order: sort }),
     ...(!isFiltered && limit < Number.POSITIVE_INFINITY && { limit: limit + 1 }),
   });
-  let left = limit + 1;
   for (const info of found) {
     if (left <= 0) return;
     if (!isWanted(info)) continue;
-    const below =
-      tree === true
-        ? store.sessions.list({ under: info.id, ...having, deleted: false, ...(all === true && { all }) })
-        : [];
-    const family = withDescendants(
-      info,
-      below.filter((one) => !isSummarizer(one)),
-    ).slice(0, left);
-    left -= family.length;
-    yield* family;
+    left -= 1;
+    yield { info, branch: '' };
   }
 }
 
@@ -153,7 +168,7 @@ function* first(limit: number, rows: Iterable<{ readonly info: SessionInfo }>): 
 
 /** Shows rows in a table. */
 async function show(
-  store: SqliteTapeStore,
+  store: HomeStore,
   rows: readonly Placed[],
   { limit, context }: { readonly limit: number; readonly context: Context },
 ): Promise<void> {

@@ -1,4 +1,4 @@
-import type { Entry, Json, SqliteTapeStore } from '@tapedeck/tape';
+import type { Entry, HomeStore, Json } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { isBlobRef, restoreBlobs } from '@tapedeck/tape/store';
 import type { Context } from '../context.ts';
@@ -88,7 +88,7 @@ export const show: Verb = defineVerb({
 
 /** The tools of each MCP server that the session was last offered. */
 function serversOf(
-  store: SqliteTapeStore,
+  store: HomeStore,
   session: string,
   prefix: string,
 ): Readonly<Record<string, readonly string[]>> {
@@ -113,7 +113,7 @@ async function showOutput(
     bytes,
     raw,
   }: {
-    readonly store: SqliteTapeStore;
+    readonly store: HomeStore;
     readonly entry: Entry;
     readonly bytes: string | undefined;
     readonly raw: boolean;
@@ -148,7 +148,7 @@ async function showOutput(
 }
 
 /** A value as text, with the contents of its blobs: bytes as base64. */
-function inFull(value: Json, store: SqliteTapeStore): string {
+function inFull(value: Json, store: HomeStore): string {
   const whole = restoreBlobs(value, (hash) => store.entries.blob(hash));
   if (typeof whole === 'string') return whole;
   return JSON.stringify(whole, (_, field: unknown) =>

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Status } from '@tapedeck/runtime';
 import { statusesOf } from '@tapedeck/runtime';
-import type { SqliteTapeStore } from '@tapedeck/tape';
+import type { HomeStore } from '@tapedeck/tape';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
 import { jsonText } from '../escape.ts';
@@ -76,12 +76,12 @@ export const status: Verb = defineVerb({
 type Look = (also?: ReadonlySet<string>) => Promise<readonly Status[]>;
 
 /** The names of the sessions that lines of the lineage are about, from a line on. */
-function namesIn(store: SqliteTapeStore, from: number): readonly string[] {
+function namesIn(store: HomeStore, from: number): readonly string[] {
   return Array.from(store.lineage.read({ from }), ({ session_id }) => session_id);
 }
 
 async function lookAt(
-  store: SqliteTapeStore,
+  store: HomeStore,
   { name, all }: { readonly name: string | undefined; readonly all: boolean },
   { home }: Context,
 ): Promise<Look> {
@@ -105,7 +105,7 @@ function isIdle({ state, queued, damage }: Status): boolean {
  * until they change. Looks once a second even without a write, as the death of a process writes nothing.
  */
 async function printChanges(
-  store: SqliteTapeStore,
+  store: HomeStore,
   { look, all }: { readonly look: Look; readonly all: boolean },
   context: Context,
 ): Promise<number> {

@@ -1,4 +1,5 @@
 import { UsageError } from '../errors/kinds.ts';
+import { commandLine } from '../escape.ts';
 import { compareTail, reportStanding, standingFields } from '../graph-file.ts';
 import { traceJson, tracePlaces, traceText } from '../output/trace.ts';
 import { needSession, readPlace } from '../session/place.ts';
@@ -27,7 +28,7 @@ export const trace: Verb = defineVerb({
       const info = needSession(store, session);
       if (point === undefined)
         throw new UsageError(`cannot trace '${info.session}': it is a session, not an entry`, {
-          hint: `name an entry: tape trace ${info.session}@${info.head}`,
+          hint: `name an entry: ${commandLine('trace', [`${info.session}@${info.head}`])}`,
         });
       const standing = await compareTail(store, home);
       const traced = await traceEntry(store, info.id, point);

@@ -1,5 +1,5 @@
 import type { SessionUsage, UsageSum } from '@tapedeck/runtime';
-import type { SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
+import type { HomeStore, SessionInfo } from '@tapedeck/tape';
 import type { Context } from '../context.ts';
 import { jsonText } from '../escape.ts';
 import { printArray } from '../output/array.ts';
@@ -44,7 +44,7 @@ export const usage: Verb = defineVerb({
 });
 
 async function printOne(
-  store: SqliteTapeStore,
+  store: HomeStore,
   { name, tree }: { readonly name: string; readonly tree: boolean },
   { io, answer }: Context,
 ): Promise<void> {
@@ -69,7 +69,7 @@ function widthOf({ isTerminal, columns }: Context['io']): number | undefined {
 
 /** Prints the usage of all sessions, or of the newest, as it is read, and their total from the stored sums. */
 async function printAll(
-  store: SqliteTapeStore,
+  store: HomeStore,
   { tree, n }: { readonly tree: boolean; readonly n: number | undefined },
   { io, options, status }: Context,
 ): Promise<void> {
@@ -99,12 +99,12 @@ async function printAll(
     status(`There are more sessions (see them with -n ${limit * 4})`);
 }
 
-function newestOf(store: SqliteTapeStore, tree: boolean, limit: number): readonly SessionInfo[] {
+function newestOf(store: HomeStore, tree: boolean, limit: number): readonly SessionInfo[] {
   return store.sessions.list({ all: true, deleted: false, limit, ...(tree && { roots: true }) });
 }
 
 /** All sessions, or those without a parent, in the order of their creation. */
-function* allOf(store: SqliteTapeStore, tree: boolean): Generator<SessionInfo> {
+function* allOf(store: HomeStore, tree: boolean): Generator<SessionInfo> {
   for (let after: string | null = null; ; ) {
     const page = store.sessions.list({
       ...{ all: true, deleted: false, after, limit: pageSize },
@@ -118,7 +118,7 @@ function* allOf(store: SqliteTapeStore, tree: boolean): Generator<SessionInfo> {
 }
 
 async function* usagesOf(
-  store: SqliteTapeStore,
+  store: HomeStore,
   infos: Iterable<SessionInfo>,
   { tree, limit = Number.POSITIVE_INFINITY }: { readonly tree: boolean; readonly limit?: number | undefined },
 ): AsyncGenerator<SessionUsage> {

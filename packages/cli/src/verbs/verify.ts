@@ -1,8 +1,7 @@
-import { verifyGraph } from '@tapedeck/runtime/internal';
 import { exit } from '../exit.ts';
 import { counted } from '../output/counted.ts';
 import { withProgress } from '../output/progress.ts';
-import { countOf, problemJson, tapeProblems, unlessDamaged } from '../session/mend.ts';
+import { countOf, graphProblems, problemJson, tapeProblems, unlessDamaged } from '../session/mend.ts';
 import { needSession } from '../session/place.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
@@ -30,7 +29,7 @@ export const verify: Verb = defineVerb({
         ref === undefined
           ? await withProgress(context, (progress) =>
               unlessDamaged(problems, { g: 0, problems: [] }, () =>
-                verifyGraph(store, home.graph, { onProgress: progress('Comparing lines of the graph file') }),
+                graphProblems(store, home, { onProgress: progress('Comparing lines of the graph file') }),
               ),
             )
           : undefined;

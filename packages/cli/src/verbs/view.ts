@@ -1,7 +1,7 @@
 import {
+  type HomeStore,
   type JsonObject,
   parsePolicy,
-  type SqliteTapeStore,
   type StoredMessage,
   streamView,
   TapeError,
@@ -112,7 +112,7 @@ async function answer(
 }
 
 interface Explained {
-  readonly store: SqliteTapeStore;
+  readonly store: HomeStore;
   readonly id: string;
   readonly at: number;
   readonly shown: View;

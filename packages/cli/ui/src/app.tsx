@@ -14,6 +14,7 @@ import { Usage } from './pages/usage.tsx';
 import { Header } from './parts/header.tsx';
 import { KeyList } from './parts/key-list.tsx';
 import { listenToKeys, useKeys } from './parts/keys.ts';
+import { closeMenus } from './parts/menus.ts';
 import { addressOf, type Route, routeOf } from './route.ts';
 
 /** Goes to another route. The same page with another choice is no new step of the history, and keeps the focus. */
@@ -36,6 +37,7 @@ export function App({ data, home: first }: { readonly data: Asks; readonly home:
     return () => removeEventListener('hashchange', moved);
   }, []);
   useEffect(() => listenToKeys(window), []);
+  useEffect(() => closeMenus(window), []);
   const go: Go = (to, { isSame = false } = { isSame: false }) => {
     if (isSame) {
       history.replaceState(null, '', addressOf(to));
@@ -66,23 +68,24 @@ export function App({ data, home: first }: { readonly data: Asks; readonly home:
 
   return (
     <SourceOf.Provider value={source}>
-      <a
-        class="skip"
-        href={address || '#/'}
-        onClick={(event) => {
-          event.preventDefault();
-          main.current?.querySelector('h1')?.focus();
-        }}
-      >
-        Skip to the content
-      </a>
-      <Header {...{ home: source.home, route, liveness, search, go }} help={() => setHelp(true)} />
+      <Header
+        {...{ home: source.home, route, liveness, search, go }}
+        help={() => setHelp(true)}
+        skip={() => main.current?.querySelector('h1')?.focus()}
+        leave={() => focusList(main.current)}
+      />
       <main ref={main} class={`page-${route?.page ?? 'missing'}`}>
         <PageOf key={place} route={route} go={go} />
       </main>
       {isHelp && <KeyList close={() => setHelp(false)} />}
     </SourceOf.Provider>
   );
+}
+
+/** Gives the focus to the list of a page, to what says that this is empty, or to its title. */
+function focusList(main: HTMLElement | null): void {
+  const list = main?.querySelector<HTMLElement>('.rows[tabindex], .empty[tabindex]');
+  (list ?? main?.querySelector('h1'))?.focus();
 }
 
 function PageOf({ route, go }: { readonly route: Route | undefined; readonly go: Go }) {

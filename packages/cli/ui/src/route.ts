@@ -25,13 +25,10 @@ export function addressOf(route: Route): string {
   return `#/${pathOf(route)}`;
 }
 
-/** The address of `SESSION` or `SESSION@SEQ`, as answers have places. */
-export function addressOfPlace(place: string): string {
-  const [session, seq] = splitPlace(place);
-  return addressOf({ page: 'session', session, ...(seq !== undefined && { seq }) });
-}
-
-/** `SESSION@SEQ` in its parts. Names may contain an `@`, positions are digits. */
+/**
+ * `SESSION@SEQ` in its parts, of an address, where the `@` of a name is percent-encoded, or as a user types it. Positions are
+ * digits.
+ */
 export function splitPlace(place: string): readonly [session: string, seq: number | undefined] {
   const at = place.lastIndexOf('@');
   const digits = place.slice(at + 1);

@@ -4,7 +4,7 @@
  * Reads only, and loads no AI SDK. Imports `terms`, `tools`, `store-of`, `fields` and `stream`.
  */
 import { setImmediate as turn } from 'node:timers/promises';
-import { TapeError, type TapeStore } from '@tapedeck/tape';
+import { type SessionInfo, TapeError, type TapeStore } from '@tapedeck/tape';
 import type { LooseEnds } from '@tapedeck/tape/internal';
 import type { OnProgress } from '@tapedeck/tape/store';
 import { assertFields, type Fields } from '../fields.ts';
@@ -23,7 +23,7 @@ export { sessionsOf } from './subject.ts';
 /** Options of `audit`. */
 export interface AuditOptions {
   /** The path of the graph file, to compare with the database. */
-  readonly graph?: string;
+  readonly graph?: string | undefined;
   /** Only this session and its descendants. */
   readonly session?: string;
   /**
@@ -67,39 +67,71 @@ export async function audit(source: StoreSource, options: AuditOptions = {}): Pr
   assertFields(options, auditFields, 'audit');
   const { graph, session, onProgress } = options;
   const store = storeOf(source, 'audit');
-  const ends = session === undefined ? looseEnds(store, onProgress) : undefined;
+  const asked = session === undefined ? undefined : await Array.fromAsync(sessionsOf(store, session));
+  const ends = looseEnds(store, asked, onProgress);
+  const { sessions, findings } = await auditEach(
+    store,
+    ends?.found ?? asked ?? sessionsOf(store, undefined),
+    onProgress,
+  );
+  const within = asked && new Set(asked.map(({ id }) => id));
+  if (graph !== undefined)
+    for await (const found of examineGraphFile(store, graph, within)) findings.push(found);
+  return { sessions: asked?.length ?? ends?.sessions ?? sessions, findings };
+}
+
+/** Audits some sessions, each by itself. */
+export async function auditSome(store: TapeStore, sessions: readonly SessionInfo[]): Promise<Audit> {
+  const ends = looseEnds(store, sessions, undefined);
+  return await auditEach(store, ends?.found ?? sessions, undefined);
+}
+
+async function auditEach(
+  store: TapeStore,
+  each: Iterable<Audited> | AsyncIterable<Audited>,
+  onProgress: OnProgress | undefined,
+): Promise<{ readonly sessions: number; readonly findings: AuditFinding[] }> {
   const findings: AuditFinding[] = [];
-  const within = session === undefined ? undefined : new Set<string>();
+  const total = Array.isArray(each) ? each.length : 0;
   let sessions = 0;
   let began = performance.now();
-  const seen: { now: Seen | undefined } = { now: undefined };
-  for await (const { id, session: name } of ends?.found ?? sessionsOf(store, session)) {
+  let seen: Seen | undefined;
+  const see = async () => {
+    seen = await seenIn(store, seen);
+    return seen;
+  };
+  for await (const { id, session: name } of each) {
     sessions += 1;
-    within?.add(id);
     if (performance.now() - began > turnMs) {
       await turn();
       began = performance.now();
     }
-    if (sessions % 100 === 0)
-      onProgress?.({ done: sessions, total: Math.max(sessions, ends?.found.length ?? 0) });
+    if (sessions % 100 === 0) onProgress?.({ done: sessions, total: Math.max(sessions, total) });
     try {
-      findings.push(...(await examine(store, id, seen)));
+      findings.push(...(await examine(store, id, see)));
     } catch (error) {
       findings.push(damageIn(name, error));
     }
   }
-  if (graph !== undefined)
-    for await (const found of examineGraphFile(store, graph, within)) findings.push(found);
-  return { sessions: ends?.sessions ?? sessions, findings };
+  return { sessions, findings };
 }
 
+/** A session to audit. */
+type Audited = Pick<SessionInfo, 'id' | 'session'>;
+
 /**
- * The sessions that can have findings, where a database of this process answers; each session is examined where that
- * cannot be read, and of other stores.
+ * The sessions that can have findings, of some or of all, where a database of this process answers; each session is examined
+ * where that cannot be read, and of other stores.
  */
-function looseEnds(store: TapeStore, onProgress: OnProgress | undefined): LooseEnds | undefined {
+function looseEnds(
+  store: TapeStore,
+  asked: readonly SessionInfo[] | undefined,
+  onProgress: OnProgress | undefined,
+): LooseEnds | undefined {
   try {
-    return inProcess(store)?.looseEnds({ ...(onProgress !== undefined && { onProgress }) });
+    const own = inProcess(store);
+    if (asked !== undefined) return own?.looseEndsIn(asked.map(({ id }) => id));
+    return own?.looseEnds({ ...(onProgress !== undefined && { onProgress }) });
   } catch (error) {
     if (!(error instanceof TapeError) || error.code !== 'TAPE_CORRUPT') throw error;
     return undefined;
@@ -122,11 +154,10 @@ const looksMax = 5;
 async function examine(
   store: TapeStore,
   id: string,
-  seen: { now: Seen | undefined },
+  see: () => Promise<Seen>,
 ): Promise<readonly AuditFinding[]> {
   for (let look = 1; ; look += 1) {
-    const now = await seenIn(store, seen.now);
-    seen.now = now;
+    const now = await see();
     const subject = await lookAt(store, id, now);
     if (subject === undefined) return [];
     const found = [

@@ -1,5 +1,6 @@
 import { type SessionInfo, sessionName, type TapeStore } from '@tapedeck/tape';
 import type { Awaitable } from '@tapedeck/tape/store';
+import type { RecoveryReport } from '../recovery/recover.ts';
 import type { Session } from '../session/session.ts';
 import { ChatError } from './errors.ts';
 
@@ -117,6 +118,7 @@ const acts: Readonly<Record<ChatRight, string>> = {
 export interface ChatDeck {
   session(name: string): Promise<Session>;
   find(name: string): Promise<Session | undefined>;
+  recover(session: string): Promise<RecoveryReport>;
 }
 
 /**

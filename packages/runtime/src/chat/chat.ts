@@ -1,8 +1,8 @@
 /**
  * The endpoint of a deck for the AI SDK's chats. `chat.ts` routes requests, `access.ts` decides on their sessions,
  * `body.ts` reads what a chat sends, `send.ts` does it, `streams.ts` makes the answers, `item.ts` those to what waits in
- * the inbox, `elsewhere.ts` those that another process writes, `below.ts` those that wait for children that work, of which
- * `live-children.ts` says how they do. `sse.ts` writes them as server-sent events, `node.ts` serves them with `node:http`.
+ * the inbox, `elsewhere.ts` those that another process writes, `left.ts` lets those go on whose process has died, `below.ts`
+ * makes those that wait for children that work, of which `live-children.ts` says how they do. `sse.ts` writes them as server-sent events, `node.ts` serves them with `node:http`.
  * Imports `session` and what lies below.
  */
 import type { TapeStore } from '@tapedeck/tape';
@@ -24,6 +24,7 @@ import {
 } from './access.ts';
 import { discardBody, readBody } from './body.ts';
 import { ChatError, failureResponse, type OnChatError } from './errors.ts';
+import type { GoOn } from './left.ts';
 import { eventHeaders, eventStream, textHeaders, textStream } from './sse.ts';
 import type { ChatPlace } from './streams.ts';
 
@@ -46,6 +47,11 @@ export interface ChatOptions {
   readonly run?:
     | StartOptions
     | ((request: Request, chat: ChatRequest) => Awaitable<StartOptions | undefined>);
+  /**
+   * Whether the answer of a process that has died goes on in this one when a client reads it, as with `deck.recover`.
+   * Default: on a home on a server, which other replicas serve.
+   */
+  readonly recovers?: boolean;
   /**
    * Called with each failure of the server, and with that of a model or a tool that ends an answer. The client learns the
    * text that it returns; without one, only that the request or the answer failed.
@@ -98,11 +104,17 @@ export function chatHandler(
   options: ChatOptions = {},
 ): ChatHandler {
   const path = (options.path ?? '/api/chat').replace(/\/+$/, '');
+  let goOn: Promise<GoOn> | undefined;
+  const left: GoOn = async (place) => {
+    if (!(options.recovers ?? deck.store.leaseMs !== undefined)) return false;
+    goOn ??= import('./left.ts').then(({ goingOn }) => goingOn(async (id) => await deck.recover(id)));
+    return await (await goOn)(place);
+  };
   return async (request) => {
     const allowed = crossOrigin(request, options.origins);
     let response: Response;
     try {
-      response = await route(deck, request, { ...options, path });
+      response = await route(deck, request, { ...options, path, goOn: left });
     } catch (error) {
       response = failureResponse(error, options.onError);
       await discardBody(request);
@@ -115,7 +127,7 @@ export function chatHandler(
 async function route(
   deck: ChatDeck & { readonly store: TapeStore },
   request: Request,
-  { path, ...options }: ChatOptions & { readonly path: string },
+  { path, goOn, ...options }: ChatOptions & { readonly path: string; readonly goOn: GoOn },
 ): Promise<Response> {
   const { method } = request;
   const url = new URL(request.url);
@@ -162,7 +174,7 @@ async function route(
     const last = lastOf(url.searchParams.get('last'));
     return Response.json({ messages: (await session?.uiMessages(last)) ?? [] });
   }
-  const chunks = session === undefined ? undefined : await current({ store: deck.store, session });
+  const chunks = session === undefined ? undefined : await current({ store: deck.store, session }, goOn);
   return chunks === undefined
     ? new Response(null, { status: 204 })
     : await streamed(chunks, url.searchParams.get('format'), options);
@@ -189,11 +201,12 @@ async function stop(place: ChatPlace): Promise<void> {
 }
 
 /** The stream of the current answer, from its first chunk; undefined when neither the session nor a child of it works. */
-async function current(place: ChatPlace): Promise<AsyncIterable<Chunk> | undefined> {
+async function current(place: ChatPlace, goOn: GoOn): Promise<AsyncIterable<Chunk> | undefined> {
   const { isWritten, runStream } = await import('./streams.ts');
+  const goesOn = place.session.attach() !== undefined || (await isWritten(place)) || (await goOn(place));
   const run = place.session.attach();
   if (run !== undefined) return runStream(place, run, { whole: true });
-  if (await isWritten(place)) return (await import('./elsewhere.ts')).otherStream(place);
+  if (goesOn) return (await import('./elsewhere.ts')).otherStream(place, goOn);
   const { belowStream, turnAtWork } = await import('./below.ts');
   const turn = await turnAtWork(place);
   return turn === undefined ? undefined : belowStream(place, turn);

@@ -4,21 +4,26 @@ import type { Entry } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import type { Chunk } from '../stream/chunks.ts';
 import { watchChunks } from '../stream/replay.ts';
-import { type Fresh, tail } from '../stream/tail.ts';
+import { type Fresh, follow } from '../stream/tail.ts';
 import { type ChildCall, childCallChunks, childCallsOf } from '../ui/child-calls.ts';
 import { answerFacts, childChunks } from '../ui/messages.ts';
 import { childrenOf } from '../ui/started.ts';
 import { isReport, lastTurn, runOf, turnsOf } from '../ui/turns.ts';
+import type { GoOn } from './left.ts';
 import { LiveChildren, readMs } from './live-children.ts';
-import { at, type ChatPlace, joined, lastAnswer, readAnswer, turnWith } from './streams.ts';
+import { at, type ChatPlace, isWritten, joined, lastAnswer, readAnswer, turnWith } from './streams.ts';
 
-/** The answer that another process writes, from the beginning of its turn; ends with it, or when the session is idle. */
-export async function* otherStream(place: ChatPlace): AsyncGenerator<Chunk> {
+/**
+ * The answer that another process writes, from the beginning of its turn; ends with it, or when the session is idle. When
+ * the process dies, `goOn` lets the answer go on.
+ */
+export async function* otherStream(place: ChatPlace, goOn?: GoOn): AsyncGenerator<Chunk> {
   const { store, session } = place;
   const turn = await lastTurn(store, session.id);
   const first = turn?.entries[0]?.seq ?? (turn?.opening === undefined ? 1 : turn.opening.seq + 1);
   const shown: Entry[] = [];
-  const news = ofTurn(tail(store, session.id, { from: first, untilIdle: true }), turn?.opening);
+  const isOver = async () => !(await isWritten(place)) && (await goOn?.(place)) !== true;
+  const news = ofTurn(follow(store, session.id, { from: first, isOver }), turn?.opening);
   const chunks = withChildren(place, watchChunks(noted(news, shown)), shown);
   const id = turn?.id ?? session.id;
   yield* readAnswer(joined(chunks, waitingBelow(place)), {

@@ -1,5 +1,5 @@
 import { lstatSync } from 'node:fs';
-import { type SqliteTapeStore, TapeError } from '@tapedeck/tape';
+import { type HomeStore, TapeError } from '@tapedeck/tape';
 import { encodeLine, firstLinePrev, type OnProgress, type ProgressOptions } from '@tapedeck/tape/store';
 import type { CheckCode, Found } from './finding.ts';
 
@@ -12,7 +12,7 @@ export interface GraphFileReport {
 }
 
 /** What a check of a graph file asks a store. */
-type Lineage = Pick<SqliteTapeStore, 'lineage' | 'lineageHash'>;
+type Lineage = Pick<HomeStore, 'lineage' | 'lineageHash'>;
 
 /** Checks a graph file by itself, and every line of it against the database. A file that lags is no problem. */
 export async function verifyGraph(

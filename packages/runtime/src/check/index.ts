@@ -4,9 +4,10 @@
  * heads of all sessions and compares them later, and `finding.ts` has every kind of finding. Reads only, and loads no AI SDK. Imports `audit`, `fields` and `store-of`.
  */
 import { dirname } from 'node:path';
-import { type SessionInfo, type SqliteTapeStore, TapeError, type TapeStore } from '@tapedeck/tape';
+import { type HomeStore, type SessionInfo, TapeError, type TapeStore } from '@tapedeck/tape';
+import { stopsReading } from '@tapedeck/tape/internal';
 import type { Problem, Progress, ProgressOptions } from '@tapedeck/tape/store';
-import { audit, sessionsOf } from '../audit/index.ts';
+import { type AuditFinding, audit, auditSome, sessionsOf } from '../audit/index.ts';
 import { assertFields, type Fields } from '../fields.ts';
 import { inProcess, type StoreSource, storeOf } from '../store-of.ts';
 import { type AttestationSource, compareAttestation } from './attestation.ts';
@@ -30,7 +31,7 @@ export { asidesIn, examineFiles, type FileFinding } from './home-files.ts';
 /** Options of `check`. */
 export interface CheckOptions {
   /** The path of the graph file. Its directory is the home, whose files are examined too. */
-  readonly graph?: string;
+  readonly graph?: string | undefined;
   /** Only this session: its entries with those it inherits, and its work with that of its descendants. */
   readonly session?: string;
   /** An attestation, to prove that tapes have only grown since. */
@@ -105,10 +106,6 @@ export async function check(source: StoreSource, options: CheckOptions = {}): Pr
     async () =>
       await audit(store, { ...(info !== undefined && { session: info.id }), ...progress('sessions') }),
   );
-  // Mostly the verification has reported what stops the audit of a session.
-  const damaged = new Set(
-    found.flatMap(({ code, session: of }) => (code === 'database-damaged' ? [of] : [])),
-  );
   const own = inProcess(store);
   if (own !== undefined) {
     if (info === undefined)
@@ -116,9 +113,7 @@ export async function check(source: StoreSource, options: CheckOptions = {}): Pr
     if (graph !== undefined)
       found.push(...(await readable(found, [], async () => await besides(own, graph))));
   }
-  for (const one of audited.findings)
-    if (one.code !== 'database-damaged') found.push(one);
-    else if (!damaged.has(one.session)) found.push({ ...one, next: { act: 'restore' } });
+  found.push(...besideVerified(found, audited.findings));
   if (against !== undefined)
     for await (const one of compareAttestation(store, against, info?.id)) found.push(one);
   return gathered(found, {
@@ -128,6 +123,44 @@ export async function check(source: StoreSource, options: CheckOptions = {}): Pr
       async () => own?.count(info?.id) ?? (await count(store, info)),
     ),
     isAttested: against !== undefined,
+  });
+}
+
+/**
+ * Checks some sessions, each by itself: its entries, and whether its work is finished. Nothing else of the home is examined.
+ * With `inherited`, the entries that each inherits are its own, too.
+ */
+export async function checkSome(
+  store: HomeStore,
+  sessions: readonly SessionInfo[],
+  { inherited = false }: { readonly inherited?: boolean } = {},
+): Promise<Check> {
+  const ids = sessions.map(({ id }) => id);
+  const problems = function* () {
+    if (inherited) for (const id of ids) yield* store.verify(id);
+    else yield* store.verifyEach(ids);
+  };
+  const found: Found[] = await Array.fromAsync(withSteps(problems()));
+  const audited = await readable(
+    found,
+    { sessions: 0, findings: [] },
+    async () => await auditSome(store, sessions),
+  );
+  found.push(...besideVerified(found, audited.findings));
+  const entries = inherited
+    ? ids.reduce((sum, id) => sum + store.count(id).entries, 0)
+    : sessions.reduce((sum, { head, base }) => sum + head - base, 0);
+  return gathered(found, { counts: { sessions: sessions.length, entries }, isAttested: false });
+}
+
+/** What an audit found. Mostly the verification has reported what stops the audit of a session. */
+function besideVerified(found: readonly Found[], audited: readonly AuditFinding[]): readonly Found[] {
+  const damaged = new Set(
+    found.flatMap(({ code, session }) => (code === 'database-damaged' ? [session] : [])),
+  );
+  return audited.flatMap((one): Found[] => {
+    if (one.code !== 'database-damaged') return [one];
+    return damaged.has(one.session) ? [] : [{ ...one, next: { act: 'restore' } }];
   });
 }
 
@@ -205,16 +238,22 @@ async function* verified(
 
 /**
  * Verifies all tapes, or one session and its inherited entries. An error that stops the verification is a finding
- * too.
+ * too, unless nothing can be read any more.
  */
 export async function* verifyTapes(
   store: TapeStore,
   session: string | undefined,
   options: ProgressOptions = {},
 ): AsyncGenerator<Found> {
+  yield* withSteps(store.verify(session, options));
+}
+
+/** The problems that a verification yields, each with its next step. */
+async function* withSteps(problems: Iterable<Problem> | AsyncIterable<Problem>): AsyncGenerator<Found> {
   try {
-    for await (const problem of store.verify(session, options)) yield withStep(problem);
+    for await (const problem of problems) yield withStep(problem);
   } catch (error) {
+    if (stopsReading(error)) throw error;
     const { message } = error as Error;
     yield withStep({ code: 'database-damaged', session: null, seq: null, message });
   }
@@ -238,7 +277,7 @@ function withStep(problem: Problem): Found {
 }
 
 /** Leftovers in the store, but for messages that the audit reports. */
-function* leftovers(store: SqliteTapeStore, audited: readonly Found[]): Generator<Found> {
+function* leftovers(store: HomeStore, audited: readonly Found[]): Generator<Found> {
   const unanswered = new Set(audited.map(({ code, session }) => `${code} ${session}`));
   for (const { code, session, message, fixable } of store.examine())
     if (code !== 'inbox-waiting' || fixable || !unanswered.has(`message-unanswered ${session}`))
@@ -246,7 +285,7 @@ function* leftovers(store: SqliteTapeStore, audited: readonly Found[]): Generato
 }
 
 /** What is beside the database: the graph file, those that were set aside, and the other files of the home. */
-async function besides(store: SqliteTapeStore, graph: string): Promise<readonly Found[]> {
+async function besides(store: HomeStore, graph: string): Promise<readonly Found[]> {
   const { problems, behind } = await verifyGraph(store, graph);
   const home = dirname(graph);
   const known = store.acknowledged();

@@ -47,8 +47,11 @@ export interface DeckOptions extends DeckConfig {
    * there too.
    */
   readonly home?: string;
-  /** An open store, used instead of the home's. The deck does not close it. */
-  readonly store?: TapeStore;
+  /**
+   * An open store, used instead of the home's. The deck does not close it, but for one that it was given as a promise:
+   * `postgres(url)`.
+   */
+  readonly store?: TapeStore | Promise<TapeStore>;
   /**
    * The realm of names of the home's sessions: `tape` gives `tape:main`. Default: the one that the home records.
    * Decks with different bases on one home have sessions of their own. With `store`, the store's base counts.
@@ -164,8 +167,17 @@ export interface Deck extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-/** Makes the deck of `openDeck`, and opens what it needs. */
-export async function createDeck(options: DeckOptions): Promise<Deck> {
+/** Options of a deck whose store is open. */
+export type OpenOptions = Omit<DeckOptions, 'store'> & { readonly store?: TapeStore };
+
+/**
+ * Makes the deck of `openDeck`, and opens what it needs.
+ * @param closes whether it closes its store
+ */
+export async function createDeck(
+  options: OpenOptions,
+  { closes = options?.store === undefined }: { readonly closes?: boolean } = {},
+): Promise<Deck> {
   assertPlace(options);
   const {
     home,
@@ -194,6 +206,8 @@ export async function createDeck(options: DeckOptions): Promise<Deck> {
       : { store: open, catchUp: () => {} };
   const startedChildren: DeckParts['startedChildren'] = new Map();
   const delegations: DeckParts['delegations'] = new Set();
+  /** The children that this process runs for others, by ULID. */
+  const taken = new Set<string>();
   const closing = new AbortController();
   /** The titles that models write now. */
   const titling = new Set<Promise<void>>();
@@ -275,6 +289,7 @@ export async function createDeck(options: DeckOptions): Promise<Deck> {
         ...(workspace !== undefined && { workspace }),
         ...directoryFor({ cwd }, workspace),
       }) satisfies ToolContext,
+    isDoneAgain: (id) => taken.has(id),
     onServed: async (session, above) => {
       giveTitle(session);
       await deliverUnattended(parts, session, above);
@@ -298,16 +313,33 @@ export async function createDeck(options: DeckOptions): Promise<Deck> {
     delegations,
     closing: closing.signal,
   };
-  await own.work(async ({ id }, signal) => {
-    await startedChildren.get(id)?.run(signal);
+  await own.work(async (run, signal) => {
+    if (own.isElsewhere !== true) {
+      await startedChildren.get(run.id)?.run(signal);
+      return;
+    }
+    const { runStarted } = await import('../recovery/run-started.ts');
+    const session = run.order?.session ?? run.id;
+    taken.add(session);
+    try {
+      await runStarted(parts, run, signal);
+    } finally {
+      taken.delete(session);
+    }
   });
   let closed: Promise<void> | undefined;
   const end = async () => {
+    // What is not done when the engine stops, others go on with: it is no end of theirs.
+    if (own.isElsewhere === true) {
+      await own.stop({ drain: true });
+      const left = workers.all().filter(({ id }) => taken.has(id));
+      await Promise.allSettled(left.map(async (worker) => await worker.giveBack()));
+    }
     isClosed = true;
     closing.abort(new Error('the deck was closed'));
     await Promise.allSettled([...realms.values()].map(async (other) => await (await other).close()));
     const stopped = workers.all().map((worker) => worker.close());
-    await own.stop();
+    if (own.isElsewhere !== true) await own.stop();
     await Promise.all(stopped);
     // What children did whose runs were stopped is merged.
     await Promise.allSettled([...delegations, ...titling]);
@@ -316,8 +348,8 @@ export async function createDeck(options: DeckOptions): Promise<Deck> {
     await active?.close();
     stopHandling?.();
     // A store that the deck opened is closed, and every act refuses alike. In another one a message can still be left.
-    isOver = open === undefined;
-    if (open === undefined) await store[Symbol.asyncDispose]();
+    isOver = closes;
+    if (closes) await store[Symbol.asyncDispose]();
   };
   const close = () => (closed ??= end());
   const stopHandling =

@@ -1,4 +1,4 @@
-import type { Deck, DeckOptions } from './deck.ts';
+import type { Deck, DeckOptions, OpenOptions } from './deck.ts';
 
 /**
  * Opens a tape home, or wraps a store, for running sessions. The first deck loads the modules that run sessions.
@@ -14,6 +14,18 @@ import type { Deck, DeckOptions } from './deck.ts';
  * ```
  */
 export async function openDeck(options: DeckOptions): Promise<Deck> {
-  const { createDeck } = await import('./deck.ts');
-  return await createDeck(options);
+  const { store, ...others } = options ?? {};
+  if (!(store instanceof Promise)) {
+    const { createDeck } = await import('./deck.ts');
+    return await createDeck(options as OpenOptions);
+  }
+  // Awaited before all else, so that its rejection is that of the deck.
+  const opened = await store;
+  try {
+    const { createDeck } = await import('./deck.ts');
+    return await createDeck({ ...others, store: opened }, { closes: true });
+  } catch (error) {
+    await opened?.[Symbol.asyncDispose]?.();
+    throw error;
+  }
 }

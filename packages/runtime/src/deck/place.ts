@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { openJournal } from '@tapedeck/graph/journal';
 import {
   type Elsewhere,
+  type HomeStore,
   openTapeStore,
   type Redact,
   type Secret,
-  type SqliteTapeStore,
   type TapeStore,
 } from '@tapedeck/tape';
 import { claimHome, homeRecord, recordHome, recordLog, stateDirectory } from '@tapedeck/tape/internal';
@@ -122,7 +122,7 @@ function isRecorded(env: Env): boolean {
 }
 
 /** Records that a program of this user created a home, so that `tape` may write it. */
-function remember(home: string, { homeId, elsewhere }: SqliteTapeStore, env: Env): void {
+function remember(home: string, { homeId, elsewhere }: HomeStore, env: Env): void {
   // Another process may have created it meanwhile, and recorded that.
   if (!isRecorded(env) || homeRecord(stateDirectory(env), home) !== undefined) return;
   try {

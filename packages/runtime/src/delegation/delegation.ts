@@ -10,13 +10,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { note, type SessionInfo, TapeError } from '@tapedeck/tape';
 import PQueue from 'p-queue';
 import { runPoint } from '../crash-point.ts';
-import { messageOf, SessionError } from '../errors.ts';
+import { isOfDatabase, messageOf, SessionError } from '../errors.ts';
 import { recordFailure } from '../merge/failure.ts';
 import { childIsBusy } from '../merge/merge.ts';
 import { resultOf } from '../merge/outcome.ts';
 import { settleParent } from '../merge/settle-parent.ts';
 import { hasTaken, isEnded } from '../merge/spawn-calls.ts';
 import { outputOf } from '../model/output.ts';
+import { rowAfter } from '../run/run.ts';
 import { EventLog } from '../stream/event-log.ts';
 import type { SessionEvent } from '../stream/events.ts';
 import { assertOutsideRun } from '../tools/current-call.ts';
@@ -24,11 +25,13 @@ import { childCallChunks, childCallsOf } from '../ui/child-calls.ts';
 import { progressOf } from '../ui/children.ts';
 import { type StartedChild, spawned } from '../ui/started.ts';
 import { type Delivered, deliver } from './deliver.ts';
+import { ChildrenElsewhere } from './elsewhere.ts';
 import { type Forked, forkTasks, lineFor } from './fork-tasks.ts';
 import { type Delegated, type DelegateTask, runOptionsOf } from './options.ts';
 import type { ChildEvent, ChildOutcome, RunEnd } from './outcome.ts';
 import type { DelegationParts, Delegator } from './parts.ts';
 import { DelegationProgress } from './progress.ts';
+import { messageMeta, orderedRun, traceparentHere } from './run-spec.ts';
 
 const pollMs = 50;
 
@@ -63,13 +66,19 @@ export class Delegation<Outcomes extends readonly ChildOutcome<unknown>[] = read
   readonly #children: string[] = [];
   /** What those who watch the parent see of the children. */
   readonly #progress: DelegationProgress;
+  /** Waits for the children, where the deck's engine runs them elsewhere. */
+  readonly #elsewhere: ChildrenElsewhere | undefined;
   readonly #forked = Promise.withResolvers<readonly string[]>();
+  readonly #started = Promise.withResolvers<void>();
+  /** How many children the engine does not have yet. */
+  #left = 0;
   readonly #outcomes: Promise<Outcomes>;
 
   constructor(parts: DelegationParts, parent: Delegator, delegated: Delegated) {
     this.#parts = parts;
     this.#parent = parent;
     this.#delegated = delegated;
+    this.#elsewhere = parts.engine.isElsewhere === true ? new ChildrenElsewhere(parts) : undefined;
     this.#progress = new DelegationProgress(delegated.options, (event) =>
       parts.worker({ session: parent.name, id: parent.id }).emitEvent(event),
     );
@@ -80,13 +89,17 @@ export class Delegation<Outcomes extends readonly ChildOutcome<unknown>[] = read
     ].filter((signal) => signal !== undefined);
     this.#signal = AbortSignal.any([this.#controller.signal, ...signals]);
     this.#outcomes = this.#work().finally(() => this.#events.close());
-    this.#outcomes.catch((error) => this.#forked.reject(error));
+    this.#outcomes.catch((error) => {
+      this.#forked.reject(error);
+      this.#started.reject(error);
+    });
     const { delegations } = parts;
     const outcomes = this.#outcomes;
     delegations.add(outcomes);
     const over = () => delegations.delete(outcomes);
     outcomes.then(over, over);
     this.#forked.promise.catch(() => {});
+    this.#started.promise.catch(() => {});
   }
 
   /** The names of the children forked so far. */
@@ -97,6 +110,14 @@ export class Delegation<Outcomes extends readonly ChildOutcome<unknown>[] = read
   /** Resolves with the names of the children once all are forked. Rejects when one cannot be. */
   get forked(): Promise<readonly string[]> {
     return this.#forked.promise;
+  }
+
+  /**
+   * Resolves once the engine has all children. Where it runs them in other processes, these run and merge them from then
+   * on, also if this process ends. Rejects when one cannot be forked or queued.
+   */
+  get started(): Promise<void> {
+    return this.#started.promise;
   }
 
   /** Aborts all running children and merges their work as aborted. */
@@ -148,8 +169,12 @@ export class Delegation<Outcomes extends readonly ChildOutcome<unknown>[] = read
     const forked = await this.#parts.forking.add(
       async () => await forkTasks(this.#parts, line, { delegated: this.#delegated, onForked }),
     );
+    this.#left = forked.length;
+    if (this.#left === 0) this.#started.resolve();
     this.#forked.resolve(this.#children);
-    const queue = new PQueue({ concurrency: options.concurrency ?? 4 });
+    // Elsewhere, the processes that run children say how many each of them runs.
+    const most = this.#elsewhere === undefined ? (options.concurrency ?? 4) : Number.POSITIVE_INFINITY;
+    const queue = new PQueue({ concurrency: most });
     let before: Promise<unknown> = Promise.resolve();
     const outcomes = forked.map(async (one) => {
       const turn = before;
@@ -184,7 +209,8 @@ export class Delegation<Outcomes extends readonly ChildOutcome<unknown>[] = read
     }: Pick<ChildOutcome, 'status' | 'text' | 'waits'> & { readonly error?: string | undefined },
   ): Promise<void> {
     // What the tape says of a child that has run before: this process has seen a part of it.
-    if (waits !== true && earlier.repeated !== true && task.resume === undefined) {
+    const isSeen = this.#elsewhere === undefined && earlier.repeated !== true && task.resume === undefined;
+    if (waits !== true && isSeen) {
       this.#progress.end(child.name, { status, text, error });
       return;
     }
@@ -220,6 +246,18 @@ export class Delegation<Outcomes extends readonly ChildOutcome<unknown>[] = read
       // A second task for a child that runs waits until the result of the first is merged.
       await sleep(pollMs);
     }
+    if (this.#elsewhere !== undefined) {
+      const ordered = orderedRun(
+        this.#parent,
+        { session: child.name, id: child.id, depth },
+        { ...forked, options: this.#delegated.options, traceparent: await traceparentHere() },
+      );
+      const end = this.#elsewhere.end(ordered, this.#signal);
+      startedChildren.set(child.name, { run: async () => {}, end });
+      if (forked.isStarted !== true) await engine.start(ordered);
+      this.#onStarted();
+      return await end;
+    }
     const { promise: end, resolve } = Promise.withResolvers<RunEnd>();
     const run = async (cancelled: AbortSignal) => {
       resolve(await this.#runOne(forked, AbortSignal.any([this.#signal, cancelled])));
@@ -232,15 +270,18 @@ export class Delegation<Outcomes extends readonly ChildOutcome<unknown>[] = read
       ...(task.priority !== undefined && { priority: task.priority }),
     });
     runPoint('child/started');
+    this.#onStarted();
     return await end;
   }
 
-  async #runOne({ child, task, earlier, senders = [] }: Forked, signal: AbortSignal): Promise<RunEnd> {
+  #onStarted(): void {
+    this.#left -= 1;
+    if (this.#left === 0) this.#started.resolve();
+  }
+
+  async #runOne({ child, task, earlier, senders }: Forked, signal: AbortSignal): Promise<RunEnd> {
     const { key, resume } = task;
-    const meta = {
-      ...(resume !== undefined && key !== undefined && { task_key: key }),
-      ...(senders.length > 0 && { by: { agent: this.#parent.name, senders } }),
-    };
+    const meta = messageMeta(this.#parent, { task, options: this.#delegated.options, senders });
     const options = {
       ...runOptionsOf(this.#parts, this.#parent, { task, options: this.#delegated.options }),
       ...(Object.keys(meta).length > 0 && { meta }),
@@ -256,9 +297,15 @@ export class Delegation<Outcomes extends readonly ChildOutcome<unknown>[] = read
           ? child.run(task.task, options)
           : child.run(undefined, { ...options, unlessEnded: true });
         for await (const event of run) this.#onEvent(child.name, event);
-        const { usage, error, finish } = await run;
+        const result = await run;
+        const { usage, error, finish } = result;
         if (finish === 'waiting') return { usage, waits: true };
-        return { usage, ...(error !== undefined && { error: error.message, code: error.code }) };
+        const row = run.following === undefined ? rowAfter.get(result) : undefined;
+        return {
+          usage,
+          ...(error !== undefined && { error: error.message, code: error.code }),
+          ...(row !== undefined && { row }),
+        };
       } catch (error) {
         const code = error instanceof SessionError || error instanceof TapeError ? error.code : undefined;
         const isArchived = code === 'TAPE_ARCHIVED';
@@ -279,7 +326,7 @@ export class Delegation<Outcomes extends readonly ChildOutcome<unknown>[] = read
   async #merge(forked: Forked, run: RunEnd): Promise<ChildOutcome<unknown>> {
     const { child, task, earlier } = forked;
     if (run.broken === true) await this.#recordBroken(await child.info(), run);
-    const info = await child.info();
+    const info = run.row ?? (await child.info());
     const { result, fault: unfit } = await this.#resultOf(info, task);
     const ended = { session: child.name, ...earlier, usage: run.usage, ...result };
     if (run.waits === true || run.closed === true) {
@@ -302,7 +349,7 @@ export class Delegation<Outcomes extends readonly ChildOutcome<unknown>[] = read
     await this.#show(forked, { status, text: ended.text, error: message ?? unfit });
     runPoint('child/ended');
     try {
-      const { merged, fault } = await this.#deliver(info, run);
+      const { merged, fault } = this.#ofThis(forked, await this.#deliver(info, run));
       if (merged !== undefined) this.#events.push({ type: 'child-merged', session: child.name, merged });
       // The refused result is recorded as a failure, so read the outcome again.
       if (fault !== undefined) {
@@ -322,8 +369,16 @@ export class Delegation<Outcomes extends readonly ChildOutcome<unknown>[] = read
       const error = run.error ?? unfit;
       return { ...ended, status, merged, ...(error !== undefined && { error }) };
     } catch (error) {
+      // A run that is done again delegates again, and finds the child.
+      if (this.#elsewhere !== undefined && isOfDatabase(error)) throw error;
       return { ...ended, status, merged: undefined, error: messageOf(error) };
     }
+  }
+
+  /** The worker that ran a child may merge it before this process does: it is this delegation's merge all the same. */
+  #ofThis({ earlier, task }: Forked, { merged, ...delivered }: Delivered): Delivered {
+    const isOwn = this.#elsewhere !== undefined && earlier.repeated !== true && task.resume === undefined;
+    return { ...delivered, merged: isOwn && merged !== undefined ? { ...merged, repeated: false } : merged };
   }
 
   /**

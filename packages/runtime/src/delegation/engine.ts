@@ -1,6 +1,9 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import type { Meta } from '@tapedeck/tape';
+import type { Beside } from '@tapedeck/tape/store';
 import PQueue from 'p-queue';
 import { defaultLimits } from '../config/config.ts';
+import type { RunOptions } from '../run/options.ts';
 
 /** A session that an engine runs. */
 export interface RunSpec {
@@ -11,6 +14,23 @@ export interface RunSpec {
   readonly parent?: string;
   /** Higher priorities run first (default 0). */
   readonly priority?: number;
+  /** What another process has to know, for an engine that runs children elsewhere. It is JSON. */
+  readonly order?: RunOrder;
+}
+
+/** A run that another process carries out. All else it finds on the tapes. */
+export interface RunOrder {
+  /** The session's ULID, and that of its parent. */
+  readonly session: string;
+  readonly parent: string;
+  /** The span that it is below, as W3C Trace Context writes it. */
+  readonly traceparent?: string;
+  /** The options of the run that no tape has. */
+  readonly options?: Pick<RunOptions, 'maxSteps' | 'useTools' | 'settings'> & { readonly model?: string };
+  /** The message of a child that is resumed. The key says whether its tape has it. */
+  readonly message?: { readonly text: string; readonly key: string; readonly meta: Meta };
+  /** The process that started it merges its result. Default: the process that first sees its end. */
+  readonly isMergedByStarter?: true;
 }
 
 /**
@@ -35,13 +55,26 @@ export interface RunSpec {
  * ```
  */
 export interface RunEngine {
+  /**
+   * Children can run in other processes: who starts one waits until its tape has ended. Absent: `start` runs them in this
+   * process.
+   */
+  readonly isElsewhere?: true;
   /** Queues a run. Starting an id again, before its run ended, does nothing. */
   start(run: RunSpec): Promise<void>;
+  /**
+   * Prepares a start that the database of the store commits together with the fork of the child: a process that dies
+   * between the two leaves both or neither. Absent where the queue is not in that database.
+   */
+  startBeside?(depth: number): Promise<(run: RunSpec) => Beside>;
   /** Sets the function that runs a session. The deck calls this once, when it opens. */
   work(handler: (run: RunSpec, signal: AbortSignal) => Promise<void>): Promise<void>;
-  /** Aborts the signal of a run. An unknown id is ignored. */
+  /** Aborts the signal of a run. An unknown id is ignored. Where runs are elsewhere, the id is the session's ULID. */
   cancel(id: string): Promise<void>;
-  /** Resolves when no run is left. Without `drain` it aborts them first. */
+  /**
+   * Resolves when no run is left. Without `drain` it aborts them first. Where runs are elsewhere, it ends none of them:
+   * others continue what this process does not finish, with `drain` within a while.
+   */
   stop(o?: { drain?: boolean }): Promise<void>;
 }
 

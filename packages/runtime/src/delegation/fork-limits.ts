@@ -86,25 +86,22 @@ async function assertBreadth({ store, config }: Shared, line: Ancestry, wanted: 
   const root = (line.at(-1) ?? line[0]).info;
   const act = `fork '${parent.session}'${wanted === 1 ? '' : ` ${wanted} times`}`;
   const data = { session: parent.session };
-  // The whole tree, if it has a limit, includes the children of the session.
-  const where = maxTree === Number.POSITIVE_INFINITY ? { parent: parent.id } : { under: root.id };
   if (Math.min(maxTree, maxChildren) === Number.POSITIVE_INFINITY) return;
-  const tree = await store.sessions.list({ ...where, unfinished: true, all: true });
-  const own = tree.filter(({ parentId }) => parentId === parent.id).length;
-  if (own + wanted > maxChildren)
-    throw exceeded(act, `${own} of its children are unfinished`, {
+  const { children, below } = await store.sessions.unfinished(parent.id, root.id);
+  if (children + wanted > maxChildren)
+    throw exceeded(act, `${children} of its children are unfinished`, {
       ...data,
       limit: 'maxChildren',
       max: maxChildren,
-      children: own,
+      children,
     });
-  if (tree.length + wanted > maxTree)
-    throw exceeded(act, `${tree.length} children below '${root.session}' are unfinished`, {
+  if (below + wanted > maxTree)
+    throw exceeded(act, `${below} children below '${root.session}' are unfinished`, {
       ...data,
       limit: 'maxTree',
       max: maxTree,
       root: root.session,
-      children: tree.length,
+      children: below,
     });
 }
 

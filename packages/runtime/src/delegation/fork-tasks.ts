@@ -5,6 +5,7 @@ import { SessionError } from '../errors.ts';
 import type { Ancestry } from '../terms/terms.ts';
 import { depthOf } from './fork-limits.ts';
 import {
+  assertElsewhere,
   assertModels,
   assertTasks,
   assertTools,
@@ -13,6 +14,7 @@ import {
   forkOptions,
 } from './options.ts';
 import { assertOpen, type DelegationParts, type Delegator } from './parts.ts';
+import { orderedRun, traceparentHere } from './run-spec.ts';
 import { previewForks, sendersOfRun, spawn } from './spawn.ts';
 
 /** The child of a task. */
@@ -21,6 +23,8 @@ export interface Forked {
   readonly task: DelegateTask<unknown>;
   /** The number of forks between the child and its root, branches not counted. */
   readonly depth: number;
+  /** Its start was committed with its fork. */
+  readonly isStarted?: true;
   /** Set for a child that its key had made before. */
   readonly earlier: { readonly repeated?: true };
   /** The ULIDs of the sessions whose rules bind the task of a child that is resumed, beside those of its line. */
@@ -41,6 +45,7 @@ export async function lineFor(
   const info = await parent.info();
   assertActive(info, 'delegate from');
   assertTools(parts, parent, delegated);
+  assertElsewhere(parts, parent.name, delegated);
   const line = await parts.worker(info).line(info);
   await assertModels(parts, line[0], delegated);
   return line;
@@ -125,7 +130,23 @@ async function childFor(
     return { child, task, depth: depthOf([facts, ...line]), earlier: {}, senders };
   }
   const fork = forkOptions(task, options, by?.blocking === true);
-  const { info, depth, directory, repeated } = await spawn(parts, line, { options: fork, by });
+  const depth = depthOf(line) + 1;
+  const toStatement = await parts.engine.startBeside?.(depth);
+  const [{ info: parent }] = line;
+  const traceparent = toStatement === undefined ? undefined : await traceparentHere();
+  const beside =
+    toStatement === undefined
+      ? undefined
+      : ({ session, id }: Pick<SessionInfo, 'session' | 'id'>) =>
+          toStatement(
+            orderedRun(
+              { name: parent.session, id: parent.id },
+              { session, id, depth },
+              { task, options, traceparent },
+            ),
+          );
+  const { info, directory, repeated } = await spawn(parts, line, { options: fork, by, beside });
   const child = parts.child(info, { ...fork, directory, onUnmerged: 'keep' });
-  return { child, task, depth, earlier: repeated ? { repeated } : {} };
+  const isStarted = beside !== undefined && !repeated ? ({ isStarted: true } as const) : {};
+  return { child, task, depth, ...isStarted, earlier: repeated ? { repeated } : {} };
 }

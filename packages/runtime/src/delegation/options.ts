@@ -5,6 +5,7 @@ import { type McpServers, prefixOf, serverOf } from '../mcp/spec.ts';
 import type { MergeOptions } from '../merge/merge.ts';
 import type { MergeText } from '../merge/text.ts';
 import { assertSettings, type CallSettings, mergeSettings } from '../model/call-settings.ts';
+import { assertSpec } from '../model/name.ts';
 import type { OutputSpec } from '../model/output.ts';
 import { type ModelSpec, resolveModel } from '../model/spec.ts';
 import type { RuleTexts } from '../permissions/rule.ts';
@@ -154,14 +155,44 @@ export function assertTasks(parent: string, { tasks, options }: Delegated): void
   }
 }
 
+/**
+ * Refuses, where children run in other processes, what is an object of this one, or a directory of this machine.
+ * @throws SESSION_BAD_INPUT
+ */
+export function assertElsewhere(
+  { engine }: DelegationParts,
+  parent: string,
+  { tasks, options }: Delegated,
+): void {
+  if (engine.isElsewhere !== true) return;
+  const refuse = (why: string) =>
+    new SessionError('SESSION_BAD_INPUT', `cannot delegate from '${parent}' to other processes: ${why}`, {
+      data: { session: parent },
+    });
+  for (const { model, key, resume } of tasks) {
+    if (typeof (model ?? options.model ?? '') !== 'string')
+      throw refuse('name the model instead of passing one');
+    if (resume !== undefined && key === undefined) throw refuse('a task that resumes a child needs a key');
+  }
+  if (options.tools !== undefined && !isNames(options.tools))
+    throw refuse('name the tools instead of passing them: those of the deck of the worker run');
+  if (options.workspace === 'worktree')
+    throw refuse('a worktree is of a repository on this machine, and workers can be on others');
+}
+
 /** Checks the models of all tasks, so that a missing model fails before anything is forked. */
 export async function assertModels(
   parts: DelegationParts,
   parent: SessionFacts,
   { tasks, options }: Delegated,
 ): Promise<void> {
-  const { config, env, store } = parts;
+  const { config, env, store, engine } = parts;
   for (const { model, resume } of tasks) {
+    // Keys, files and the model of those without one are where the children run.
+    if (engine.isElsewhere === true) {
+      assertSpec(model ?? options.model);
+      continue;
+    }
     const spec = model ?? options.model ?? config.model;
     if (spec !== undefined) await resolveModel(spec, { env, store });
     // A new child carries the model of its parent; one that is resumed carries its own.
@@ -206,7 +237,7 @@ export function assertToolNames(
 }
 
 /** The settings of a task, over those of the delegation; undefined without any. */
-function settingsOf(
+export function settingsOf(
   task: DelegateTask<unknown>,
   options: DelegateOptions<unknown>,
 ): CallSettings | undefined {

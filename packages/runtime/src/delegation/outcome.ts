@@ -1,4 +1,4 @@
-import type { Json, Merged, Task } from '@tapedeck/tape';
+import type { Json, Merged, SessionInfo, Task } from '@tapedeck/tape';
 import type { OutputSpec } from '../model/output.ts';
 import type { SessionEvent } from '../stream/events.ts';
 import type { Usage } from '../usage/usage.ts';
@@ -62,6 +62,8 @@ export interface RunEnd {
   readonly broken?: true;
   /** A user or client has to answer a call before the child continues. */
   readonly waits?: true;
+  /** The row of the child, where nothing has run it since. */
+  readonly row?: SessionInfo;
   /** The run did not begin: the deck was closed, or the child was archived. */
   readonly closed?: true;
 }

@@ -1,4 +1,4 @@
-import type { ForkRequest, JsonObject, SessionInfo } from '@tapedeck/tape';
+import type { ForkRequest, JsonObject, SessionInfo, TapeStore } from '@tapedeck/tape';
 import { workerInstructions } from '@tapedeck/tape/internal';
 import type { Deliver, ForkPreview, Intention } from '@tapedeck/tape/store';
 import { runPoint } from '../crash-point.ts';
@@ -137,6 +137,8 @@ export interface SpawnedBy {
 interface SpawnRequest {
   readonly options: ForkOptions;
   readonly by?: SpawnedBy | undefined;
+  /** What the database commits with the child: see `Lineage.fork`. */
+  readonly beside?: Parameters<TapeStore['lineage']['fork']>[2];
 }
 
 /**
@@ -151,7 +153,8 @@ export async function spawn(
 ): Promise<SpawnedChild> {
   await assertAllowed(parts, line, [spawning.options]);
   const request = await requestFor(parts, line, spawning);
-  const forked = await parts.store.lineage.fork(line[0].info.id, request);
+  const beside = spawning.beside === undefined ? [] : [spawning.beside];
+  const forked = await parts.store.lineage.fork(line[0].info.id, request, ...beside);
   runPoint('spawn/forked');
   const { session, id, tape, parent, base } = forked;
   const info = {

@@ -51,9 +51,11 @@ export async function makeExcludes(
   };
   const projects = new Map<string, boolean>();
   const excludesProject = (directory: string): boolean => {
-    const known = projects.get(directory) ?? excludes(join(directory, anySession), false);
-    projects.set(directory, known);
-    return known;
+    const known = projects.get(directory);
+    if (known !== undefined) return known;
+    const isLeftOut = excludes(join(directory, anySession), false);
+    projects.set(directory, isLeftOut);
+    return isLeftOut;
   };
   const mayExcludeIn = (directory: string) => configured.length > 0 || listsFor(directory).length > 0;
   return { mayExcludeIn, excludes, excludesProject };

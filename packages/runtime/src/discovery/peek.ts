@@ -4,10 +4,11 @@ import { contentOf, type LineFault, openFile } from '../lines/index.ts';
 import { recordsOf } from '../lines/parse.ts';
 import { LineSplitter } from '../lines/splitter.ts';
 
-/** The bytes within which a file says what it is, the lines, some of which have no record, and the records. */
+/** The bytes within which a file says what it is, the lines, some of which have no record, the records and their values. */
 const peekBytes = 16 * 1024 * 1024;
 const peekLines = 10_000;
 const peekRecords = 200;
+const peekValues = 100_000;
 
 /** The beginning of a file. */
 export interface Head {
@@ -29,7 +30,7 @@ export async function peek(
   const file = openFile(path);
   const records: JsonObject[] = [];
   const splitter = new LineSplitter({ line: 1, offset: 0 }, { bytesMax: peekBytes });
-  let [size, lines] = [0, 0];
+  let [size, lines, count] = [0, 0, 0];
   let begin = '';
   let fault: LineFault | undefined;
   try {
@@ -42,11 +43,14 @@ export async function peek(
       const isSpread = size === chunk.length && /^\s*[{[]\s*\n/.test(begin);
       for (const line of given.slice(0, isSpread ? 1 : peekLines)) {
         const found = recordsOf(line, path);
-        for (const { value } of found.records) records.push(value);
+        for (const { value, values = 0 } of found.records) {
+          records.push(value);
+          count += values;
+        }
         fault ??= found.fault;
       }
       const isOver = isSpread || records.length > peekRecords || size > peekBytes || lines > peekLines;
-      if (isOver || isEnough(records)) break;
+      if (isOver || count > peekValues || isEnough(records)) break;
     }
   } finally {
     file.close();

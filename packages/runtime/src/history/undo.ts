@@ -75,13 +75,13 @@ export async function undoSession(
 }
 
 /** An act that can be undone, and the position of its entry. */
-interface Act {
+export interface Act {
   readonly act: UndoneAct;
   readonly seq: Seq;
 }
 
 /** The act of an entry, if an undo can hide it: a rewind and an anchor are the session's own, and a discard stays. */
-function undoable(entry: Entry): Act | undefined {
+export function undoable(entry: Entry): Act | undefined {
   const { seq, inherited, payload } = entry;
   const act = actOf(entry);
   if (act === undefined) return undefined;
@@ -90,12 +90,12 @@ function undoable(entry: Entry): Act | undefined {
   return inherited || (act === 'merge' && state.strategy === 'discard') ? undefined : { act, seq };
 }
 
-/** The newest act that can be undone: an own rewind, or another one that is visible. */
-async function getNewest(
+/** The newest act of a session, which an undo reverts if it can: an own rewind, or another one that is visible. */
+export async function newestAct(
   store: TapeStore,
-  { id, session: name, title = '', aliases }: SessionInfo,
-  only: UndoOptions['only'],
-): Promise<Act> {
+  id: string,
+  only?: UndoOptions['only'],
+): Promise<Act | undefined> {
   const rewinds =
     only === 'compaction'
       ? []
@@ -104,6 +104,16 @@ async function getNewest(
   const [newest] = [...rewinds, ...visible]
     .flatMap((entry) => undoable(entry) ?? [])
     .toSorted((a, b) => b.seq - a.seq);
+  return newest;
+}
+
+/** The same; throws where there is no such act. */
+async function getNewest(
+  store: TapeStore,
+  { id, session: name, title = '', aliases }: SessionInfo,
+  only: UndoOptions['only'],
+): Promise<Act> {
+  const newest = await newestAct(store, id, only);
   if (newest !== undefined) return newest;
   const what = {
     all: 'it has no rewind, and its view has no summary, no pruned outputs, and no anchor, handoff or merge of its own',
@@ -191,9 +201,7 @@ async function assertLast(
     });
   const { start, entries } = select(await Array.fromAsync(store.views.entries(id)), 'last-boundary');
   const shown = [...(start === undefined ? [] : [start]), ...entries].toSorted((a, b) => a.seq - b.seq);
-  const isOwn = ({ seq, meta }: Entry) =>
-    last.act === 'merge' && seq === last.seq + 1 && meta.source === 'merge';
-  const after = shown.find((entry) => entry.seq > last.seq && !stays(entry) && !isOwn(entry));
+  const after = shown.find((entry) => isAfter(entry, last));
   if (after === undefined) return;
   const { seq, kind } = after;
   const before = shown.findLast((entry) => entry.seq < last.seq && !entry.inherited && isUserMessage(entry));
@@ -205,6 +213,12 @@ async function assertLast(
       ...(isUserMessage(after) ? { message: seq } : before !== undefined && { before: before.seq }),
     },
   });
+}
+
+/** Whether a visible entry follows an act other than a rewind, which can then not be undone: a rewind would hide it, too. */
+export function isAfter(entry: Entry, { act, seq }: Act): boolean {
+  const isOwn = act === 'merge' && entry.seq === seq + 1 && entry.meta.source === 'merge';
+  return entry.seq > seq && !stays(entry) && !isOwn;
 }
 
 /**

@@ -6,7 +6,7 @@ interface Lead {
   readonly at: number;
 }
 
-/** Where a main conversation belongs: it begins like its source, and that went on first where the two part. */
+/** Where a main conversation belongs: it begins like its source, which is no copy, or went on first where the two part. */
 export interface Likely {
   readonly session: string;
   readonly id: string;
@@ -17,18 +17,25 @@ export interface Likely {
 
 /**
  * Of which session another one is most likely a copy, where its source does not say: of those that went on before it where
- * the two part, the one with the longest common beginning, and of several the one that went on first.
+ * the two part, the one with the longest common beginning, and of several the one that went on first. One whose source says
+ * that it is a copy went on after all others.
  */
 export class Alike {
   readonly #isMain: (member: Member) => boolean;
+  readonly #isCopy: (member: Member) => boolean;
   readonly #leads = new Map<Step, Lead>();
   /** Entries behind which something has changed since the last look. */
   readonly #moved = new Set<Step>();
   /** What was said of each session last. */
   readonly #said = new Map<Member, string>();
 
-  constructor(isMain: (member: Member) => boolean) {
-    this.#isMain = isMain;
+  /** @param is what is known of the sessions */
+  constructor(is: {
+    readonly main: (member: Member) => boolean;
+    readonly copy: (member: Member) => boolean;
+  }) {
+    this.#isMain = is.main;
+    this.#isCopy = is.copy;
   }
 
   /** Takes that a session shows another last entry than before. */
@@ -84,13 +91,15 @@ export class Alike {
         all.push(Number.isNaN(step.time) ? lead : { member: lead.member, at: step.time });
     }
     let first = 0;
-    for (let i = 1; i < all.length; i += 1) if (isBefore(all[i], all[first])) first = i;
+    for (let i = 1; i < all.length; i += 1) if (this.#isBefore(all[i], all[first])) first = i;
     const [one] = all.splice(first, 1);
     return one === undefined ? [] : [one, ...all];
   }
-}
 
-function isBefore(one: Lead | undefined, other: Lead | undefined): boolean {
-  if (one === undefined || other === undefined) return false;
-  return one.at < other.at || (one.at === other.at && one.member.session < other.member.session);
+  #isBefore(one: Lead | undefined, other: Lead | undefined): boolean {
+    if (one === undefined || other === undefined) return false;
+    const [isCopy, isOtherCopy] = [one, other].map(({ member }) => this.#isCopy(member));
+    if (isCopy !== isOtherCopy) return isOtherCopy === true;
+    return one.at < other.at || (one.at === other.at && one.member.session < other.member.session);
+  }
 }

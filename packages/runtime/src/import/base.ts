@@ -1,4 +1,4 @@
-import type { Draft, Entry, JsonObject, Seq, SqliteTapeStore } from '@tapedeck/tape';
+import type { Draft, Entry, HomeStore, JsonObject, Seq } from '@tapedeck/tape';
 import { recordedUsage, renderEntry, renderState, select } from '@tapedeck/tape/internal';
 import { isSaid } from './imported.ts';
 import type { Base, ConversationPlan, ImportPlan } from './plan.ts';
@@ -23,7 +23,7 @@ interface ViewAt {
 }
 
 /** Finds the session of which a plan is the continuation; undefined where the home does not have it. */
-export function exportedOf(store: SqliteTapeStore, plan: ImportPlan): Exported | undefined {
+export function exportedOf(store: HomeStore, plan: ImportPlan): Exported | undefined {
   const { exportOf, passedOver = new Set() } = plan;
   const found = exportOf === undefined ? undefined : store.sessions.find(exportOf);
   // A name is no id, whatever it looks like.
@@ -109,7 +109,7 @@ export function countedIn(
 }
 
 /** Whether a session has what the base of a conversation names: it is that session, or was forked from it behind that. */
-export function hasBase(store: SqliteTapeStore, session: string, { session: id, cut }: Base): boolean {
+export function hasBase(store: HomeStore, session: string, { session: id, cut }: Base): boolean {
   let at = store.sessions.find(session);
   while (at !== undefined && at.id !== id && at.base >= cut)
     at = at.parentId === undefined ? undefined : store.sessions.find(at.parentId);

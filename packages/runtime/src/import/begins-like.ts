@@ -1,4 +1,4 @@
-import type { SqliteTapeStore } from '@tapedeck/tape';
+import type { HomeStore } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { commonOf, spineOf } from './change.ts';
 import { copiesIn } from './copies.ts';
@@ -12,7 +12,7 @@ import type { Base, ConversationPlan, ImportPlan } from './plan.ts';
  * of its entries: its source, or a copy of the same one. Of several, the one that its source names.
  */
 export function beginsLike(
-  store: SqliteTapeStore,
+  store: HomeStore,
   { format, copyOf }: ImportPlan,
   conversation: ConversationPlan & { readonly base: Base },
 ): string | undefined {
@@ -33,7 +33,7 @@ export function beginsLike(
 }
 
 /** The main conversations of imports that were forked from an exported session: one of them may be a copy of another. */
-function continuing(store: SqliteTapeStore, exported: string): readonly string[] {
+function continuing(store: HomeStore, exported: string): readonly string[] {
   const parent = store.sessions.find(exported)?.session;
   return store.sessions
     .list()
@@ -41,7 +41,7 @@ function continuing(store: SqliteTapeStore, exported: string): readonly string[]
 }
 
 /** Whether a session is the main conversation of an import. */
-function isMain(store: SqliteTapeStore, id: string): boolean {
+function isMain(store: HomeStore, id: string): boolean {
   const [origin] = store.entries.read(id, { own: true, name: 'import/source', limit: 1 });
   return isObject(origin?.payload) && origin.payload.conversation === undefined;
 }

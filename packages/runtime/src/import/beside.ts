@@ -1,4 +1,4 @@
-import { type Draft, type SqliteTapeStore, TapeError } from '@tapedeck/tape';
+import { type Draft, type HomeStore, TapeError } from '@tapedeck/tape';
 import { isRefusal } from './refusal.ts';
 
 /**
@@ -6,7 +6,7 @@ import { isRefusal } from './refusal.ts';
  * later import, and is the error that is returned; what another import said first stands.
  */
 export function appendBeside(
-  store: SqliteTapeStore,
+  store: HomeStore,
   session: string,
   drafts: readonly Draft[],
 ): TapeError | undefined {

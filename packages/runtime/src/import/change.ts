@@ -3,6 +3,7 @@ import { storedTexts } from '@tapedeck/tape/internal';
 import { type Counted, contentMark, type Imported, most, requestOf, type Shown } from './imported.ts';
 import { LaterDraft, wholeDraft } from './later-draft.ts';
 import { type ConversationPlan, isAside } from './plan.ts';
+import { rawForm } from './raw-form.ts';
 
 /** What has to be written so that a session reads as its plan. */
 export interface Change {
@@ -24,8 +25,9 @@ export function changeOf(
   tape: Imported,
   back?: Pick<Change, 'same' | 'rewindTo'>,
 ): Change {
-  const { spine, settled, asides } = plan;
+  const { settled, asides } = plan;
   const { same, rewindTo } = back ?? sameOf(plan, tape);
+  const spine = rewindTo === undefined && isRewound(plan, tape, same) ? [] : plan.spine;
   const fresh = asides.filter(({ draft }) => !tape.known.has(draft.key ?? ''));
   const drafts: Draft[] = [];
   let aside = 0;
@@ -43,6 +45,11 @@ export function changeOf(
   }
   catchUp(Number.POSITIVE_INFINITY);
   return { same, ...(rewindTo !== undefined && { rewindTo }), drafts };
+}
+
+/** Whether a person has rewound what a plan has behind some drafts, and it has no record that came since. */
+function isRewound({ spine }: ConversationPlan, { rewound, known }: Imported, same: number): boolean {
+  return rewound.has(spine[same]?.key ?? '') && spine.slice(same).every(({ key = '' }) => known.has(key));
 }
 
 /** How much of a plan a tape shows, and the position behind which it shows something else. */
@@ -68,10 +75,17 @@ export function saysNothingNew({ spine, settled, asides }: ConversationPlan, tap
     asides.every(({ draft }) => tape.known.has(draft.key ?? '')) &&
     spine.every((draft, i) => {
       const entry = shown.get(draft.key ?? '');
-      if (i >= settled) return entry !== undefined || draft.meta?.repaired === true;
+      if (i >= settled)
+        return entry !== undefined || draft.meta?.repaired === true || isAnswered(draft, tape);
       return entry !== undefined && isSame(draft, entry);
     })
   );
+}
+
+/** Whether a tape has an answer to the same request: under another id, where it is a copy of that. */
+function isAnswered(draft: Draft, { requests }: Imported): boolean {
+  const request = draft.kind === 'message' ? requestOf(draft) : undefined;
+  return request !== undefined && requests.has(request);
 }
 
 /**
@@ -117,20 +131,33 @@ export function isSame(
   // A redacted entry stays redacted.
   if (entry.content === undefined) return true;
   if (entry.name !== draft.name || entry.mark !== draft.mark) return false;
-  return markOf(draft) === entry.content;
+  if (markOf(draft) === entry.content) return true;
+  // So does one that was imported with its secrets.
+  const raw = rawForm(wholeDraft(draft));
+  return raw !== undefined && storedMark(raw) === entry.content;
 }
 
 /** What drafts are known by that stay in memory: each branch is compared with several sessions, all from the beginning. */
 const marks = new WeakMap<Draft, string>();
 
+/** Says what the content of a draft is known by, which is then not read to compare it. */
+export function knownAs(draft: Draft, mark: string): Draft {
+  marks.set(draft, mark);
+  return draft;
+}
+
 /** What the content of a draft is known by; undefined for one of several entries. */
 function markOf(draft: Draft): string | undefined {
   const known = marks.get(draft);
   if (known !== undefined) return known;
-  const stored = storedTexts(wholeDraft(draft));
-  const mark = stored && contentMark(stored.payload, stored.meta ?? '{}');
+  const mark = storedMark(wholeDraft(draft));
   if (mark !== undefined && !(draft instanceof LaterDraft)) marks.set(draft, mark);
   return mark;
+}
+
+function storedMark(draft: Draft): string | undefined {
+  const stored = storedTexts(draft);
+  return stored && contentMark(stored.payload, stored.meta ?? '{}');
 }
 
 /**

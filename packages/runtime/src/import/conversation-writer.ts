@@ -1,9 +1,9 @@
 import {
   type Draft,
   type ForkRequest,
+  type HomeStore,
   type JsonObject,
   type Seq,
-  type SqliteTapeStore,
   TapeError,
 } from '@tapedeck/tape';
 import type { OnProgress } from '@tapedeck/tape/store';
@@ -17,7 +17,7 @@ import type { ImportError } from './errors.ts';
 import type { Back, Begun } from './family.ts';
 import { firstKeyIn } from './first-said.ts';
 import { forkOf } from './fork-of.ts';
-import { type Imported, importedIn, nothingImported, type Shown } from './imported.ts';
+import { type Imported, importedIn, nothingImported, rewindMode, type Shown } from './imported.ts';
 import { createInPieces } from './in-pieces.ts';
 import { wholeDraft } from './later-draft.ts';
 import type { SharedCounts } from './ledger.ts';
@@ -74,7 +74,7 @@ const triesMax = 10;
  */
 export class ConversationWriter {
   #shown: readonly Shown[];
-  readonly #store: SqliteTapeStore;
+  readonly #store: HomeStore;
   readonly #writing: Writing;
   readonly #own: OwnSessions;
   /** The number of its session, from 1, and of its next one. */
@@ -82,7 +82,7 @@ export class ConversationWriter {
   #next = 1;
   #session: string;
 
-  constructor(store: SqliteTapeStore, writing: Writing) {
+  constructor(store: HomeStore, writing: Writing) {
     this.#store = store;
     this.#writing = writing;
     this.#own = new OwnSessions(store, writing);
@@ -228,15 +228,19 @@ export class ConversationWriter {
     }
   }
 
-  #goOnBeside({ imported, change: { same } }: ReadTape): Reconciled {
+  #goOnBeside(tape: ReadTape): Reconciled {
     const { conversation } = this.#writing;
+    const { imported } = tape;
+    const before = this.#beforeRewind(tape);
+    const same = before?.same ?? tape.change.same;
     // A source that only has less than before, such as an older copy of it.
     if (same === conversation.spine.length || saysNothingNew(conversation, imported) || this.#isInBranch())
       return this.#receipt({ ...nothing, isBehind: true });
     const parent = this.#session;
     this.#n = this.#next;
     this.#session = this.#own.freeName(this.#n);
-    const cut = spineOf(imported.shown)[same - 1]?.seq ?? conversation.base?.cut ?? 1;
+    const last = before?.rewindTo ?? spineOf(imported.shown)[same - 1]?.seq;
+    const cut = last ?? conversation.base?.cut ?? 1;
     this.#shown = this.#shown.filter(({ seq }) => seq <= cut);
     this.#session = this.#fork(parent, { key: `${conversation.key}#${this.#n}`, kind: 'session', cut });
     return this.#update([this.#own.origin(this.#n)]);
@@ -259,8 +263,8 @@ export class ConversationWriter {
   }
 
   /**
-   * Whether what the source has is no continuation of what the session shows: the session went on here, the source was
-   * rewritten, or it is a transcript that was exported of this session, which nothing of it rewinds. Entries that no view shows can always be added.
+   * Whether what the source has is no continuation of what the session shows: the session went on here, or was rewound, the
+   * source was rewritten, or it is a transcript that was exported of this session, which nothing of it rewinds. Entries that no view shows can always be added.
    */
   #parts({ imported, change: { same, rewindTo, drafts } }: ReadTape): boolean {
     const { plan, rewritten, conversation } = this.#writing;
@@ -270,6 +274,8 @@ export class ConversationWriter {
     if ((rewritten || isExported) && rewindTo !== undefined) return true;
     if (plan.isNamed === true && rewindTo !== undefined && losesMore(conversation, imported, rewindTo))
       return true;
+    // What a person took out of sight stays so.
+    if (conversation.spine.slice(same).some(({ key = '' }) => imported.rewound.has(key))) return true;
     const last = spineOf(imported.shown)[same - 1]?.seq ?? base?.cut ?? 0;
     return imported.ownWork !== undefined && imported.ownWork > last;
   }
@@ -343,18 +349,32 @@ export class ConversationWriter {
     };
   }
 
-  /** Where the session showed more of the conversation before a rewind: a prompt that was left is gone on from. */
+  /** Where the session showed more of the conversation before the source left a prompt that it goes on from now. */
   #back(id: string | undefined, imported: Imported): Back | undefined {
-    const { plan, conversation, rewritten, as } = this.#writing;
-    const { kind, base, spine } = conversation;
-    const isTree = (kind === 'main' || kind === 'branch') && base === undefined && as === undefined;
-    const isOther = rewritten || plan.isNamed === true || plan.exportOf !== undefined;
-    if (id === undefined || !isTree || isOther || imported.ownWork !== undefined) return undefined;
+    const { conversation } = this.#writing;
+    if (imported.ownWork !== undefined || imported.rewound.size > 0) return undefined;
     const { same, rewindTo } = sameOf(conversation, imported);
     // What follows has to have been written, and rewound, before.
-    if (rewindTo === undefined || !imported.known.has(spine[same]?.key ?? '')) return undefined;
-    const back = copiesIn(this.#store).family(firstKeyIn(conversation))?.family.backIn(id, conversation);
+    if (rewindTo === undefined || !imported.known.has(conversation.spine[same]?.key ?? '')) return undefined;
+    const back = this.#mostOf(id);
     return back !== undefined && back.same > same ? back : undefined;
+  }
+
+  /** Where the session showed more of the conversation before a person rewound it. */
+  #beforeRewind({ imported, change: { same } }: ReadTape): Back | undefined {
+    if (imported.rewound.size === 0) return undefined;
+    const most = this.#mostOf(this.#store.sessions.find(this.#session)?.id);
+    return most !== undefined && most.same > same ? most : undefined;
+  }
+
+  /** Where a session showed most of the conversation, whatever was rewound since. */
+  #mostOf(id: string | undefined): Back | undefined {
+    const { plan, conversation, rewritten, as } = this.#writing;
+    const { kind, base } = conversation;
+    const isTree = (kind === 'main' || kind === 'branch') && base === undefined && as === undefined;
+    const isOther = rewritten || plan.isNamed === true || plan.exportOf !== undefined;
+    if (id === undefined || !isTree || isOther) return undefined;
+    return copiesIn(this.#store).family(firstKeyIn(conversation))?.family.backIn(id, conversation);
   }
 
   /** Appends what a session lacks, `first` before it, in one transaction with the rewind that makes room for it. */
@@ -386,7 +406,7 @@ export class ConversationWriter {
 
 /** The entry behind which readers see nothing of what is behind a position before it. */
 export function rewindDraft(to: Seq): Draft {
-  return { kind: 'rewind', mark: 'rewind', ref: to, payload: { to, mode: 'import' } };
+  return { kind: 'rewind', mark: 'rewind', ref: to, payload: { to, mode: rewindMode } };
 }
 
 function isCode(error: unknown, code: TapeError['code']): error is TapeError {

@@ -1,4 +1,4 @@
-import type { Seq, SqliteTapeStore } from '@tapedeck/tape';
+import type { HomeStore, Seq } from '@tapedeck/tape';
 import { copiesIn } from './copies.ts';
 import type { Begun } from './family.ts';
 import { firstKeyIn } from './first-said.ts';
@@ -32,11 +32,11 @@ interface Copying {
  * is a copy, or a branch of that. A branch all of which another source's session shows is there as a whole.
  */
 export function copiedIn(
-  store: SqliteTapeStore,
+  store: HomeStore,
   { plan, conversation, from, begun, as }: Copying,
 ): Copied | undefined {
   const isBranch = conversation.kind === 'branch';
-  if (as !== undefined || (conversation.kind !== 'main' && !isBranch)) return undefined;
+  if (as !== undefined || conversation.kind === 'subagent') return undefined;
   const copies = copiesIn(store);
   const family = copies.family(firstKeyIn(conversation))?.family;
   if (family === undefined) return undefined;
@@ -53,7 +53,7 @@ export function copiedIn(
 
 /** Whether the session of a branch shows that, and nothing else. */
 export function isAsItWas(
-  store: SqliteTapeStore,
+  store: HomeStore,
   session: string,
   { conversation, begun, as }: Pick<Copying, 'conversation' | 'begun' | 'as'>,
 ): boolean {
@@ -65,16 +65,12 @@ export function isAsItWas(
 }
 
 /** The keys of those records of a conversation that are no part of it, and that a session has. */
-export function knownAsides(
-  store: SqliteTapeStore,
-  id: string,
-  { asides }: ConversationPlan,
-): ReadonlySet<string> {
+export function knownAsides(store: HomeStore, id: string, { asides }: ConversationPlan): ReadonlySet<string> {
   const keys = asides.map(({ draft: { key = '' } }) => key);
   return new Set(keys.filter((key) => [...store.entries.read(id, { key: `u:${key}` })].length > 0));
 }
 
-function hasAsides(store: SqliteTapeStore, id: string, conversation: ConversationPlan): boolean {
+function hasAsides(store: HomeStore, id: string, conversation: ConversationPlan): boolean {
   const known = knownAsides(store, id, conversation);
   return conversation.asides.every(({ draft: { key = '' } }) => known.has(key));
 }

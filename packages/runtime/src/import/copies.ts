@@ -1,10 +1,10 @@
-import type { JsonObject, SqliteTapeStore } from '@tapedeck/tape';
+import type { HomeStore, JsonObject, Seq } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { Alike } from './alike.ts';
 import { continuedFrom, copyEvent, isResumed } from './copy-notes.ts';
 import { Family } from './family.ts';
 import { answerWithin, firstAnswer, firstKey } from './first-said.ts';
-import { type Counted, requestOf } from './imported.ts';
+import { type Counted, isOfImport, keyOf, requestOf } from './imported.ts';
 import { countsOf, Ledger, SharedCounts } from './ledger.ts';
 import { sessionOf, sourceOf } from './origins.ts';
 import type { ConversationPlan, ImportPlan } from './plan.ts';
@@ -16,15 +16,20 @@ import type { ConversationPlan, ImportPlan } from './plan.ts';
  */
 class Copies {
   readonly ledger: Ledger;
-  readonly #store: SqliteTapeStore;
+  readonly #store: HomeStore;
   /** All conversations that are no subagents, and of these the main ones, by their ULIDs. */
   readonly #kin = new Map<string, Kin>();
   /** Those of them that are not the main ones, by the sessions of tools from which they came, each with its key. */
   readonly #branches = new Map<string, (readonly [id: string, conversation: string])[]>();
+  /** The main conversation of each session of a tool. */
+  readonly #mains = new Map<string, string>();
   /** Those that lack a message or an answer. */
   readonly #unfinished = new Set<string>();
   readonly #byFirst = new Map<string, Group>();
   readonly #byRequest = new Map<string, Group>();
+  /** Those that have a compaction, and those that begin with it, by its key. */
+  readonly #byBoundary = new Map<string, Group>();
+  readonly #beginningAt = new Map<string, Group>();
   readonly #of = new Map<string, Group>();
   readonly #sources = new Map<string, Set<string>>();
   /** Those that this process wrote since they were read. */
@@ -36,7 +41,7 @@ class Copies {
   /** How often others may have written. */
   #round = 0;
 
-  constructor(store: SqliteTapeStore) {
+  constructor(store: HomeStore) {
     this.#store = store;
     this.ledger = new Ledger(store);
   }
@@ -83,6 +88,11 @@ class Copies {
     return this.#kin.get(id)?.source;
   }
 
+  /** The main conversation of the source of a session. */
+  mainOf(id: string): string | undefined {
+    return this.#mains.get(this.sourceOf(id) ?? '');
+  }
+
   /** The main conversations whose first message has a key. */
   mains(key: string): readonly string[] {
     this.#readOn();
@@ -95,7 +105,10 @@ class Copies {
     const group = key === undefined ? undefined : this.#byFirst.get(key);
     if (group === undefined) return undefined;
     group.family ??= new Family(this.#store);
-    group.alike ??= new Alike(({ id }) => this.#kin.get(id)?.isMain === true);
+    group.alike ??= new Alike({
+      main: ({ id }) => this.#kin.get(id)?.isMain === true,
+      copy: ({ id }) => this.isCopy(id),
+    });
     const { family, alike } = group;
     if (group.round !== this.#round) alike.forget();
     for (const id of this.#freshIn(group)) {
@@ -109,6 +122,18 @@ class Copies {
   countsOf(request: string): SharedCounts | undefined {
     this.#readOn();
     return this.#counts(this.#byRequest.get(request));
+  }
+
+  /** The sessions that have a compaction, by its key. */
+  compactedAt(key: string): Iterable<string> {
+    this.#readOn();
+    return this.#byBoundary.get(key)?.ids ?? [];
+  }
+
+  /** The tokens of the sessions that have a compaction, or only of those that begin with it, by its key. */
+  countsBehind(key: string, isFirst: boolean): SharedCounts | undefined {
+    this.#readOn();
+    return this.#counts((isFirst ? this.#byBoundary : this.#beginningAt).get(key));
   }
 
   /** The tokens of the sessions that say that they are copies of a session of a tool. */
@@ -138,6 +163,17 @@ class Copies {
     return this.#of.get(session)?.ids ?? [];
   }
 
+  /** Whether a session names one of which it is a copy. */
+  isCopy(id: string): boolean {
+    return this.#sources.has(id);
+  }
+
+  /** Whether a session names another one, by its id, as that of which it is a copy. */
+  isCopyOf(id: string, other: string | undefined): boolean {
+    const sources = [...(this.#sources.get(id) ?? [])];
+    return other !== undefined && sources.some((of) => this.#store.sessions.find(of)?.id === other);
+  }
+
   /** Whether a session names the one of which it is a copy, and that is here. */
   isPlaced(id: string): boolean {
     return [...(this.#sources.get(id) ?? [])].some((of) => this.#store.sessions.find(of) !== undefined);
@@ -146,6 +182,8 @@ class Copies {
   add(of: string, id: string): void {
     join(this.#of, of, id, true);
     put(this.#sources, id, of);
+    // Where it belongs is another question now.
+    for (const group of this.#kin.get(id)?.groups ?? []) group.fresh.add(id);
   }
 
   #readOn(): void {
@@ -158,10 +196,9 @@ class Copies {
     for (const id of this.#wrote) {
       // A fork says only with its first entries what it is.
       if (this.#isNewKin(id)) fresh.add(id);
-      const { first, request } = this.#kin.get(id) ?? {};
-      if (first !== undefined) this.#byFirst.get(first)?.fresh.add(id);
-      if (request !== undefined) this.#byRequest.get(request)?.fresh.add(id);
+      for (const group of this.#kin.get(id)?.groups ?? []) group.fresh.add(id);
       for (const of of this.#sources.get(id) ?? []) this.#of.get(of)?.fresh.add(id);
+      this.#lookForBoundaries(id);
       if (this.#unfinished.has(id)) fresh.add(id);
     }
     this.#wrote.clear();
@@ -174,11 +211,15 @@ class Copies {
     const { format, session, conversation } = origin;
     const isMain = conversation === undefined;
     const source = sourceOf(format, session);
-    this.#kin.set(id, { isMain, source });
+    this.#kin.set(id, { isMain, source, groups: new Set(), read: 0 });
+    this.#lookForBoundaries(id);
     if (!isMain)
       this.#branches.set(source, [...(this.#branches.get(source) ?? []), [id, String(conversation)]]);
     this.#unfinished.add(id);
-    if (isMain) this.#readCopy(id);
+    if (isMain) {
+      this.#mains.set(source, id);
+      this.#readCopy(id);
+    }
     return true;
   }
 
@@ -188,12 +229,39 @@ class Copies {
     if (kin === undefined) return;
     // The keys that it inherits are not those of its source.
     kin.first ??= isResumed(this.#store, id) ? '' : firstKey(this.#store, id);
-    if (kin.first !== undefined && kin.first !== '') join(this.#byFirst, kin.first, id, kin.isMain);
+    if (kin.first !== undefined && kin.first !== '') this.#join(this.#byFirst, kin.first, id);
+    const { boundary } = kin;
+    if (boundary !== undefined && this.#isFirst(id, boundary.seq))
+      this.#join(this.#beginningAt, boundary.key, id);
     const answer = firstAnswer(this.#store.entries.read(id, { kind: 'message', limit: answerWithin }));
     if (answer === undefined) return;
     if (kin.first !== undefined) this.#unfinished.delete(id);
     kin.request = requestOf(answer);
-    if (kin.request !== undefined) join(this.#byRequest, kin.request, id, kin.isMain);
+    if (kin.request !== undefined) this.#join(this.#byRequest, kin.request, id);
+  }
+
+  /** Looks for the compactions that a session has by now. */
+  #lookForBoundaries(id: string): void {
+    const [kin, info] = [this.#kin.get(id), this.#store.sessions.find(id)];
+    if (kin === undefined || info === undefined || info.head === kin.read) return;
+    for (const entry of this.#store.entries.read(id, { kind: 'anchor', from: kin.read + 1 })) {
+      if (entry.mark !== 'boundary' || !isOfImport(entry)) continue;
+      const key = keyOf(entry);
+      kin.boundary ??= { key, seq: entry.seq };
+      this.#join(this.#byBoundary, key, id);
+    }
+    kin.read = info.head;
+  }
+
+  /** Whether no message of a session precedes a position. */
+  #isFirst(id: string, seq: Seq): boolean {
+    const [message] = this.#store.entries.read(id, { kind: 'message', to: seq, limit: 1 });
+    return message === undefined;
+  }
+
+  #join(groups: Map<string, Group>, by: string, id: string): void {
+    const kin = this.#kin.get(id);
+    kin?.groups.add(join(groups, by, id, kin.isMain));
   }
 
   #readCopy(id: string): void {
@@ -211,6 +279,12 @@ interface Kin {
   first?: string | undefined;
   /** The request of its first answer. */
   request?: string | undefined;
+  /** Its first compaction. */
+  boundary?: { readonly key: string; readonly seq: Seq };
+  /** How far its tape was read for compactions. */
+  read: Seq;
+  /** With which others it has something in common. */
+  readonly groups: Set<Group>;
 }
 
 /** Sessions that have something in common. */
@@ -227,13 +301,14 @@ interface Group {
   counts?: SharedCounts;
 }
 
-function join(groups: Map<string, Group>, by: string, id: string, isMain: boolean): void {
+function join(groups: Map<string, Group>, by: string, id: string, isMain: boolean): Group {
   const group = groups.get(by) ?? { ids: new Set<string>(), mains: [], fresh: new Set<string>(), round: -1 };
   groups.set(by, group);
-  if (group.ids.has(id)) return;
+  if (group.ids.has(id)) return group;
   group.ids.add(id);
   if (isMain) group.mains.push(id);
   group.fresh.add(id);
+  return group;
 }
 
 function put(map: Map<string, Set<string>>, key: string, id: string): void {
@@ -241,17 +316,17 @@ function put(map: Map<string, Set<string>>, key: string, id: string): void {
   map.set(key, ids.add(id));
 }
 
-const known = new WeakMap<SqliteTapeStore, Copies>();
+const known = new WeakMap<HomeStore, Copies>();
 
 /** What is known of the copies in a home. It is read once, and then as far as the lineage has grown. */
-export function copiesIn(store: SqliteTapeStore): Copies {
+export function copiesIn(store: HomeStore): Copies {
   const found = known.get(store) ?? new Copies(store);
   known.set(store, found);
   return found;
 }
 
 /** Where a conversation of an import comes from; undefined for a subagent, for what continues an export, and for any other session. */
-function originIn(store: SqliteTapeStore, id: string): JsonObject | undefined {
+function originIn(store: HomeStore, id: string): JsonObject | undefined {
   if (store.sessions.find(id)?.kind !== 'session') return undefined;
   const [origin] = store.entries.read(id, { own: true, name: 'import/source', limit: 1 });
   return isObject(origin?.payload) && continuedFrom(store, id) === undefined ? origin.payload : undefined;
@@ -262,25 +337,30 @@ function originIn(store: SqliteTapeStore, id: string): JsonObject | undefined {
  * its source and its copies.
  */
 export function countsElsewhere(
-  store: SqliteTapeStore,
+  store: HomeStore,
   {
     format,
     session,
     copyOf,
     conversations,
   }: Pick<ImportPlan, 'format' | 'session' | 'copyOf' | 'conversations'>,
-  { key, spine, base }: Pick<ConversationPlan, 'key' | 'spine' | 'base'>,
+  { key, spine }: Pick<ConversationPlan, 'key' | 'spine'>,
   own: string | undefined,
 ): readonly Counted[] {
   const copies = copiesIn(store);
   const name = copyOf === undefined ? undefined : sessionOf(store, { format, session: copyOf });
   const source = name === undefined ? undefined : store.sessions.find(name)?.id;
-  // Behind a base its first answer is another one.
-  const whole = base === undefined ? spine : conversations.find((one) => one.key === key)?.spine;
-  const request = requestOf(firstAnswer(whole ?? spine) ?? {});
+  // Behind a base its first answer is another one, and so it is in the file of a copy that begins at a compaction.
+  const whole = conversations.find((one) => one.key === key)?.spine ?? [];
+  const requests = new Set([spine, whole].map((drafts) => requestOf(firstAnswer(drafts) ?? {})));
+  // A copy that begins at a compaction may have another first answer than all others.
+  const boundaries = spine.flatMap((one, i) =>
+    one.mark === 'boundary' ? { of: one.key ?? '', isFirst: i === 0 } : [],
+  );
   const shared = [
     copies.countsOfCopies(session),
-    request === undefined ? undefined : copies.countsOf(request),
+    ...boundaries.map(({ of, isFirst }) => copies.countsBehind(of, isFirst)),
+    ...[...requests].map((request) => (request === undefined ? undefined : copies.countsOf(request))),
   ];
   return [
     ...(source === undefined ? [] : [countsOf(copies.ledger, source)]),

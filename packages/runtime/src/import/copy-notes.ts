@@ -1,4 +1,4 @@
-import { type Draft, note, type SqliteTapeStore } from '@tapedeck/tape';
+import { type Draft, type HomeStore, note } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { text } from './text.ts';
 
@@ -14,7 +14,7 @@ export function resumedNote(session: string): Draft {
 }
 
 /** Whether a session is a fork of one that it has under other ids. */
-export function isResumed(store: SqliteTapeStore, id: string): boolean {
+export function isResumed(store: HomeStore, id: string): boolean {
   return [...store.entries.read(id, { own: true, name: resumedEvent, limit: 1 })].length > 0;
 }
 
@@ -27,7 +27,7 @@ export function continuedNote(session: string): Draft {
 }
 
 /** The session that another one continues, after an export; undefined for one that continues none. */
-export function continuedFrom(store: SqliteTapeStore, id: string): string | undefined {
+export function continuedFrom(store: HomeStore, id: string): string | undefined {
   const [event] = store.entries.read(id, { own: true, name: continuedEvent, limit: 1 });
   return isObject(event?.payload) ? text(event.payload.session) : undefined;
 }
@@ -36,6 +36,6 @@ export function continuedFrom(store: SqliteTapeStore, id: string): string | unde
 export const returnedEvent = 'import/returned';
 
 /** Whether a session was deleted since another one shows all of it. */
-export function isReturned(store: SqliteTapeStore, id: string): boolean {
+export function isReturned(store: HomeStore, id: string): boolean {
   return [...store.entries.read(id, { own: true, name: returnedEvent, limit: 1 })].length > 0;
 }

@@ -1,4 +1,4 @@
-import type { JsonObject, SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
+import type { HomeStore, JsonObject, SessionInfo } from '@tapedeck/tape';
 import { copiesIn, countsElsewhere } from './copies.ts';
 import type { Counted } from './imported.ts';
 import { countsOf, type SharedCounts, together } from './ledger.ts';
@@ -19,13 +19,13 @@ interface Counting {
  * source, since a prompt that was left may be gone on from later, and of copies.
  */
 export function countedElsewhere(
-  store: SqliteTapeStore,
+  store: HomeStore,
   { plan, conversation, counted, tree }: Counting,
   { id, parentId, link }: Partial<SessionInfo> = {},
 ): Counted | undefined {
   const all: Counted[] = [];
   if (counted.size > 0) all.push({ counted: (key) => counted.get(key), answered: () => undefined });
-  if (conversation.kind !== 'main' && conversation.kind !== 'branch') return together(all);
+  if (conversation.kind === 'subagent') return together(all);
   if (tree !== undefined) all.push({ ...tree.elsewhere(id), answered: () => undefined });
   const { ledger } = copiesIn(store);
   for (const one of new Set([parentId, link?.parentId]))

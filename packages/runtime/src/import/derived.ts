@@ -1,4 +1,4 @@
-import type { Draft, SqliteTapeStore } from '@tapedeck/tape';
+import type { Draft, HomeStore } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { appendBeside } from './beside.ts';
 import { isBetween } from './edges.ts';
@@ -21,7 +21,7 @@ export interface RecordedEdge {
  * the source names the predecessor by now.
  */
 export function recordDerived(
-  store: SqliteTapeStore,
+  store: HomeStore,
   session: string,
   { derived }: Pick<ImportPlan, 'derived'>,
   conversation: string,
@@ -50,7 +50,7 @@ function payloadOf({ of, from, why, evidence }: DerivedEdge): { readonly [field:
 }
 
 /** The derived edges inside of a session, as its last import found them. */
-export function derivedIn(store: Pick<SqliteTapeStore, 'entries'>, session: string): readonly RecordedEdge[] {
+export function derivedIn(store: Pick<HomeStore, 'entries'>, session: string): readonly RecordedEdge[] {
   const edges = new Map<string, RecordedEdge>();
   for (const { payload } of store.entries.read(session, { own: true, kind: derivedKind })) {
     if (!isObject(payload) || typeof payload.of !== 'string') continue;

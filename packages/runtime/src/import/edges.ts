@@ -1,11 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
-import { note, type SessionInfo, type SqliteTapeStore, TapeError } from '@tapedeck/tape';
+import { type HomeStore, note, type SessionInfo, TapeError } from '@tapedeck/tape';
 import { treeParentOf } from '@tapedeck/tape/internal';
 import type { LinkRequest, SessionLink } from '@tapedeck/tape/store';
 import { appendBeside } from './beside.ts';
 import { spineOf } from './change.ts';
 import { copiesIn } from './copies.ts';
 import { continuedFrom, copyEvent, isResumed } from './copy-notes.ts';
+import { callAt } from './fork-of.ts';
 import { importedIn } from './imported.ts';
 import { sessionOf } from './origins.ts';
 import type { ConversationPlan, DerivedEdge, ImportPlan } from './plan.ts';
@@ -15,6 +16,12 @@ import { isRefusal } from './refusal.ts';
 interface Placed {
   readonly session: string;
   readonly created: boolean;
+}
+
+/** A conversation of a plan, and the session that its parent is. */
+interface Below {
+  readonly conversation: ConversationPlan;
+  readonly above: string;
 }
 
 /** The edges of conversations that are concluded from more than a place in a file, by their types. */
@@ -27,10 +34,11 @@ export function isBetween({ why }: DerivedEdge): boolean {
 
 /**
  * Gives the sessions of a plan their places in the tree, where forks do not say them: those that begin behind a `/clear`,
- * those that came before their parent was known, and those that are copies of each other. What a person has moved stays.
+ * those that came before their parent was known, or before the call that started them, and those that are copies of each
+ * other. What a person has moved stays.
  */
 export function linkSessions(
-  store: SqliteTapeStore,
+  store: HomeStore,
   plan: ImportPlan,
   sessionsOf: (key: string) => Placed | undefined,
   { copies }: { readonly copies: boolean },
@@ -49,44 +57,59 @@ export function linkSessions(
 }
 
 function placeBelow(
-  store: SqliteTapeStore,
-  {
-    conversation: { kind, parent },
-    session,
-    above,
-  }: { readonly conversation: ConversationPlan; readonly session: string; readonly above: string },
+  store: HomeStore,
+  { conversation, session, above }: Below & { readonly session: string },
   edge: DerivedEdge | undefined,
 ): void {
+  const { kind } = conversation;
+  const info = store.sessions.find(session);
+  const start =
+    kind === 'subagent' && info !== undefined ? startOf(store, { conversation, above }, info) : {};
   if (edge !== undefined) {
     const { evidence } = edge;
     const type = edge.why === 'cleared' ? 'clear' : edge.why;
-    link(store, session, above, { type, derived: true, evidence });
+    link(store, session, above, { type, derived: true, evidence, ...start });
     return;
   }
-  const info = store.sessions.find(session);
   if (info !== undefined && kind === 'branch') placeBranch(store, info, above);
   if (kind !== 'subagent' || info === undefined) return;
-  if (treeParentOf(info).parent === above && info.link?.derived !== true) return;
-  // It was forked from what stood for its parent then, or its call was not known.
-  link(store, session, above, {
-    type: kind,
-    ...(parent?.call !== undefined && { evidence: `call ${parent.call}` }),
-  });
+  const isThere = treeParentOf(info).parent === above && info.link?.derived !== true;
+  const { call = info.spawnCall, seq } = start;
+  if (isThere && seq === undefined && call === info.spawnCall) return;
+  // It was forked from what stood for its parent then, or its call was not known, or not yet there.
+  link(store, session, above, { type: kind, ...start });
 }
 
-/** Puts a branch under another conversation of its source, where that leads to it by now: one that was left since. */
-function placeBranch(store: SqliteTapeStore, info: SessionInfo, above: string): void {
+/**
+ * The call that started a subagent, and the position of its parent before that, unless its fork is there: it may have been
+ * imported before its parent.
+ */
+function startOf(
+  store: HomeStore,
+  { conversation: { parent }, above }: Below,
+  { link: placed, parent: forkedFrom, fromAnchor, floor, base, spawnCall }: SessionInfo,
+): Pick<LinkRequest, 'call' | 'seq'> {
+  const call = parent?.call;
+  if (call === undefined) return {};
+  if (placed?.seq !== undefined && placed.parent === above && placed.call === call)
+    return { call, seq: placed.seq };
+  const isAtCall = fromAnchor !== undefined || base > floor;
+  if (isAtCall && forkedFrom === above && spawnCall === call) return {};
+  const seq = base > floor ? undefined : callAt(importedIn(store, above).shown, call);
+  return { call, ...(seq !== undefined && { seq }) };
+}
+
+/** Puts a branch under the conversation of its source that leads to it by now, of whichever session it was forked. */
+function placeBranch(store: HomeStore, info: SessionInfo, above: string): void {
   const copies = copiesIn(store);
-  const { parent, parentId = '' } = treeParentOf(info);
   const source = copies.sourceOf(info.id);
-  const isOwn = source !== undefined && copies.sourceOf(parentId) === source;
   const aboveId = store.sessions.find(above)?.id ?? '';
-  if (parent !== above && isOwn && copies.sourceOf(aboveId) === source)
-    link(store, info.session, above, { type: 'branch' });
+  const isOwn = source !== undefined && copies.sourceOf(aboveId) === source;
+  if (isOwn && treeParentOf(info).parent !== above) link(store, info.session, above, { type: 'branch' });
 }
 
 /** Puts a session under the one that was exported, where it has a part of that and could not be forked from it. */
-function placeExported(store: SqliteTapeStore, { exportOf }: ImportPlan, session: string): void {
+function placeExported(store: HomeStore, { exportOf }: ImportPlan, session: string): void {
   const info = store.sessions.find(session);
   const source = exportOf === undefined ? undefined : store.sessions.find(exportOf);
   if (info === undefined || source === undefined || source.id !== exportOf || info.id === exportOf) return;
@@ -97,7 +120,7 @@ function placeExported(store: SqliteTapeStore, { exportOf }: ImportPlan, session
 
 /** Puts a copy under its source, and the copies of a source under that, whichever of them was imported first. */
 function placeCopy(
-  store: SqliteTapeStore,
+  store: HomeStore,
   { format, session: own, copyOf }: ImportPlan,
   { session, created }: Placed,
 ): void {
@@ -105,31 +128,43 @@ function placeCopy(
   if (info === undefined) return;
   if (copyOf !== undefined) {
     noteCopy(store, info, copyOf);
-    const source = sessionOf(store, { format, session: copyOf });
-    if (source !== undefined && treeParentOf(info).parent !== source)
-      link(store, session, source, { type: 'copy' });
+    const source = store.sessions.find(sessionOf(store, { format, session: copyOf }) ?? '');
+    if (source !== undefined && treeParentOf(info).parentId !== source.id) placeUnder(store, info, source);
   }
   // What is neither new nor a fork has found its copies before, or was found by them.
   const isPlaced = !created && info.parentId === undefined;
   const copies = isPlaced ? [] : [...copiesIn(store).of(own)].flatMap((id) => store.sessions.find(id) ?? []);
-  for (const copy of copies) {
-    if (treeParentOf(copy).parentId === info.id) continue;
-    // It was forked from one of them, which came first.
-    if (isBelow(store, session, copy.id)) {
-      const exported = store.sessions.find(continuedFrom(store, info.id) ?? '')?.session;
-      link(store, session, exported ?? null, { type: 'copy' });
-    }
-    link(store, copy.session, session, { type: 'copy' });
-  }
+  for (const copy of copies) if (treeParentOf(copy).parentId !== info.id) placeUnder(store, copy, info);
   if (created && isResumed(store, info.id)) placeResumed(store, info);
   else placeAlike(store, info);
 }
 
 /**
- * Puts a session under the one from which it was forked, since it begins with that under other ids: the other way round
- * where it has nothing else, and that has more.
+ * Puts a copy under the source that it names. That, or something above it, may be below the copy, which came first: there
+ * it stays only if all of them are branches, or are where their sources say.
  */
-function placeResumed(store: SqliteTapeStore, { session, base, parent }: SessionInfo): void {
+function placeUnder(store: HomeStore, copy: SessionInfo, source: SessionInfo): void {
+  const path = pathBelow(store, source.id, copy.id);
+  if (path !== undefined) {
+    const copies = copiesIn(store);
+    const isFirm = (one: SessionInfo) => {
+      const { parentId = '' } = treeParentOf(one);
+      const own = copies.sourceOf(one.id);
+      return copies.isCopyOf(one.id, parentId) || (own !== undefined && own === copies.sourceOf(parentId));
+    };
+    const loose = path.findLast((one) => !isFirm(one));
+    if (loose === undefined) return;
+    const exported = store.sessions.find(continuedFrom(store, loose.id) ?? '')?.session;
+    link(store, loose.session, exported ?? null, { type: 'copy' });
+  }
+  link(store, copy.session, source.session, { type: 'copy' });
+}
+
+/**
+ * Puts a session under the one from which it was forked, since it begins with that under other ids: the other way round
+ * where it has nothing else, and that has more, or where that alone says that it is a copy.
+ */
+function placeResumed(store: HomeStore, { id, session, base, parent }: SessionInfo): void {
   const other = parent === undefined ? undefined : store.sessions.find(parent);
   if (other === undefined) return;
   const [own, its] = [session, other.session].map((one) => spineOf(importedIn(store, one).shown));
@@ -137,11 +172,15 @@ function placeResumed(store: SqliteTapeStore, { session, base, parent }: Session
   const common = own?.filter(({ seq }) => seq <= base).length;
   const evidence = `both begin with the same ${common} entries, under other ids`;
   const edge = { type: 'copy', derived: true, evidence };
-  if (goesOn(own) || !goesOn(its) || treeParentOf(other).parent !== undefined)
-    link(store, session, other.session, edge);
+  const copies = copiesIn(store);
+  // It may be a branch.
+  const main = store.sessions.find(copies.mainOf(other.id) ?? '') ?? other;
+  const isSource = copies.isCopy(main.id) && !copies.isCopy(id);
+  const isFirst = isSource || (main.id === other.id && !goesOn(own) && goesOn(its));
+  if (!isFirst || treeParentOf(main).parent !== undefined) link(store, session, other.session, edge);
   else {
     link(store, session, null, edge);
-    link(store, other.session, session, edge);
+    link(store, main.session, session, edge);
   }
 }
 
@@ -149,7 +188,7 @@ function placeResumed(store: SqliteTapeStore, { session, base, parent }: Session
  * Puts the sessions whose sources do not say of which they are copies under the likeliest, as far as what was written of their
  * family changes that.
  */
-function placeAlike(store: SqliteTapeStore, { id }: SessionInfo): void {
+function placeAlike(store: HomeStore, { id }: SessionInfo): void {
   const copies = copiesIn(store);
   const first = copies.firstOf(id);
   if (first === undefined || copies.mains(first).length < 2) return;
@@ -167,21 +206,22 @@ function placeAlike(store: SqliteTapeStore, { id }: SessionInfo): void {
   }
 }
 
-/** Whether a session is below another one in the tree. */
-function isBelow(store: SqliteTapeStore, session: string, id: string): boolean {
+/** A session and those above it that are below another one in the tree; undefined where it is not. */
+function pathBelow(store: HomeStore, of: string, id: string): readonly SessionInfo[] | undefined {
+  const path: SessionInfo[] = [];
   const seen = new Set<string>();
-  for (let at = store.sessions.find(session); at !== undefined; ) {
-    const { parentId } = treeParentOf(at);
-    if (parentId === id) return true;
-    // A forged file can have parents in a circle.
-    if (seen.has(at.id)) return false;
+  // A forged file can have parents in a circle.
+  for (let at = store.sessions.find(of); at !== undefined && !seen.has(at.id); ) {
     seen.add(at.id);
+    path.push(at);
+    const { parentId } = treeParentOf(at);
+    if (parentId === id) return path;
     at = parentId === undefined ? undefined : store.sessions.find(parentId);
   }
-  return false;
+  return undefined;
 }
 
-function noteCopy(store: SqliteTapeStore, { id }: SessionInfo, session: string): void {
+function noteCopy(store: HomeStore, { id }: SessionInfo, session: string): void {
   const key = `${copyEvent}:${session}`;
   const said = [...store.entries.read(id, { own: true, name: copyEvent })].some((one) =>
     one.key?.endsWith(key),
@@ -190,16 +230,16 @@ function noteCopy(store: SqliteTapeStore, { id }: SessionInfo, session: string):
   copiesIn(store).add(session, id);
 }
 
-function edgeOf({ parent, type, derived, evidence }: SessionLink): readonly unknown[] {
-  return [parent ?? null, type, derived === true, evidence];
+function edgeOf({ parent, type, derived, evidence, call, seq }: SessionLink): readonly unknown[] {
+  return [parent ?? null, type, derived === true, evidence, call, seq];
 }
 
 /** Makes an edge, unless a person has moved the session. */
-function link(store: SqliteTapeStore, child: string, parent: string | null, request: LinkRequest): void {
+function link(store: HomeStore, child: string, parent: string | null, request: LinkRequest): void {
   const placed = store.sessions.find(child)?.link;
   if (placed?.type === 'moved' && placed.derived !== true) return;
-  const { type, derived = false, evidence } = request;
-  const wanted = [parent, type, derived, evidence];
+  const { type, derived = false, evidence, call, seq } = request;
+  const wanted = [parent, type, derived, evidence, call, seq];
   // Nearly always it is there: no transaction is needed then.
   if (placed !== undefined && isDeepStrictEqual(wanted, edgeOf(placed))) return;
   try {

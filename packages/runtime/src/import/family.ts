@@ -1,4 +1,6 @@
-import type { Entry, Seq, SqliteTapeStore } from '@tapedeck/tape';
+import { isDeepStrictEqual } from 'node:util';
+import type { Entry, HomeStore, Seq } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { isSame } from './change.ts';
 import { isOfImport, isSaid, keyOf, type Shown, shownOf } from './imported.ts';
 import { type ConversationPlan, isAside } from './plan.ts';
@@ -77,10 +79,10 @@ export class Family {
     ...{ before: undefined, count: 0, kind: 'event', mark: undefined, name: undefined, key: '', content: '' },
     ...{ kept: undefined, time: Number.NaN, after: [], places: [], ends: new Set() },
   };
-  readonly #store: SqliteTapeStore;
+  readonly #store: HomeStore;
   readonly #members = new Map<string, Member>();
 
-  constructor(store: SqliteTapeStore) {
+  constructor(store: HomeStore) {
     this.#store = store;
   }
 
@@ -162,10 +164,31 @@ export class Family {
     return { same: end.count, rewindTo: shown[0]?.seq ?? 0, shown: shown.reverse() };
   }
 
-  /** Whether a session shows all that another one shows. */
+  /** Whether a session shows all that another one shows, which may end with an answer of which only a part had come. */
   includes(id: string, other: string): boolean {
     const [one, part] = [this.#members.get(id), this.#members.get(other)];
-    return one !== undefined && part !== undefined && isUpTo(part.end, one.end);
+    if (one === undefined || part === undefined) return false;
+    let { end } = part;
+    while (end.before !== undefined && end.key.endsWith(':interrupted')) end = end.before;
+    const same = stepIn(one.end, end.count);
+    return same === end || (same !== undefined && this.#isBegun(end, same));
+  }
+
+  /** Whether a message is the beginning of another one, which has more of the same record. */
+  #isBegun(part: Step, whole: Step): boolean {
+    const isSame = part.before === whole.before && part.key === whole.key && part.kind === whole.kind;
+    if (!isSame || part.kind !== 'message') return false;
+    const [begun, blocks] = [this.#blocksOf(part), this.#blocksOf(whole)];
+    return begun.length > 0 && begun.every((block, i) => isDeepStrictEqual(block, blocks[i]));
+  }
+
+  /** The content of a message, as its tape has it; empty where that was redacted. */
+  #blocksOf({ places: [place] }: Step): readonly unknown[] {
+    if (place === undefined) return [];
+    const { member, seq } = place;
+    const [entry] = this.#store.entries.read(member.id, { from: seq, to: seq });
+    const content = isObject(entry?.payload) ? entry.payload.content : undefined;
+    return Array.isArray(content) ? content : [];
   }
 
   /** The last entries as which a conversation begins; several where one of them is redacted. */
@@ -281,11 +304,16 @@ function showingStep(step: Step, isOne: (member: Member) => boolean): Member | u
   }
 }
 
+/** The entry with a number among those up to another one. */
+function stepIn(end: Step, count: number): Step | undefined {
+  let at: Step | undefined = end;
+  while (at !== undefined && at.count > count) at = at.before;
+  return at?.count === count ? at : undefined;
+}
+
 /** Whether an entry is among those up to another one. */
 function isUpTo(step: Step, end: Step): boolean {
-  let at: Step | undefined = end;
-  while (at !== undefined && at.count > step.count) at = at.before;
-  return at === step;
+  return stepIn(end, step.count) === step;
 }
 
 /** Whether a session has what is at a place, of its own or from those that it was forked from. */

@@ -1,4 +1,4 @@
-import type { Draft, SqliteTapeStore } from '@tapedeck/tape';
+import type { Draft, HomeStore } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { isOfImport, keyOf } from './imported.ts';
 import type { ConversationPlan } from './plan.ts';
@@ -14,7 +14,7 @@ export function firstAnswer<T extends Pick<Draft, 'kind' | 'payload'>>(messages:
 }
 
 /** The key of the first message of an import. */
-export function firstKey(store: SqliteTapeStore, id: string): string | undefined {
+export function firstKey(store: HomeStore, id: string): string | undefined {
   const [first] = store.entries.read(id, { kind: 'message', limit: 1 });
   return first !== undefined && isOfImport(first) ? keyOf(first) : undefined;
 }

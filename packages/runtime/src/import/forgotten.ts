@@ -1,4 +1,4 @@
-import { type Draft, type JsonObject, note, type SqliteTapeStore } from '@tapedeck/tape';
+import { type Draft, type HomeStore, type JsonObject, note } from '@tapedeck/tape';
 import { ImportError } from './errors.ts';
 import { markOf, type Origins, originKey, originOf } from './origins.ts';
 import type { ImportPlan } from './plan.ts';
@@ -17,7 +17,7 @@ export function originDraft(origin: JsonObject): Draft {
 }
 
 /** Whether the source of a session was forgotten. */
-function isForgotten(store: SqliteTapeStore, session: string): boolean {
+function isForgotten(store: HomeStore, session: string): boolean {
   const [event] = store.entries.read(session, { own: true, name: forgottenEvent, limit: 1 });
   return event !== undefined;
 }
@@ -27,7 +27,7 @@ function isForgotten(store: SqliteTapeStore, session: string): boolean {
  * names a session of its own (`as`) takes it again.
  */
 export function refusalOf(
-  store: SqliteTapeStore,
+  store: HomeStore,
   { format, session }: Pick<ImportPlan, 'format' | 'session'>,
   { as, origins }: { readonly as: string | undefined; readonly origins: Origins },
 ): { readonly session: string; readonly refused: ImportError } | undefined {

@@ -1,4 +1,4 @@
-import type { ForkRequest, Seq, SqliteTapeStore } from '@tapedeck/tape';
+import type { ForkRequest, HomeStore, Seq } from '@tapedeck/tape';
 import { commonOf, spineOf } from './change.ts';
 import { importedIn, type Shown } from './imported.ts';
 import type { ConversationPlan } from './plan.ts';
@@ -17,7 +17,7 @@ export interface Forking {
  * of its parent, unless it knows what its parent knew; that and a branch behind the last entry that both have, which the
  * parent may have shown only before this import.
  */
-export function forkOf(store: SqliteTapeStore, { conversation, session, earlier }: Forking): ForkRequest {
+export function forkOf(store: HomeStore, { conversation, session, earlier }: Forking): ForkRequest {
   const { kind, base, parent: { call, inherits } = {} } = conversation;
   const now = importedIn(store, session, base).shown;
   const spawn = call === undefined ? {} : { spawnCall: call };
@@ -37,7 +37,7 @@ export function forkOf(store: SqliteTapeStore, { conversation, session, earlier 
 }
 
 /** The position before the message that makes a call. */
-function callAt(shown: readonly Shown[], call: string): Seq | undefined {
+export function callAt(shown: readonly Shown[], call: string): Seq | undefined {
   const message = shown.find(({ calls }) => calls.includes(call));
   return message && message.seq - 1;
 }

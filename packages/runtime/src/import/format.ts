@@ -1,5 +1,5 @@
 import type { JsonObject } from '@tapedeck/tape';
-import type { JsonLine, JsonLines } from './json-lines.ts';
+import type { JsonLines, RecordList } from './json-lines.ts';
 import type { OpenEnd } from './open-end.ts';
 import type { ConversationPlan, ImportPlan } from './plan.ts';
 import type { TranscriptCounts } from './transcript.ts';
@@ -33,7 +33,7 @@ export interface Identity {
 export interface SourceFile extends Pick<Identity, 'session' | 'role'> {
   readonly path: string;
   /** Its records, and what is wrong with its lines. One without a whole record is empty: it may be about to be written. */
-  lines(): Promise<JsonLines>;
+  lines(): Promise<JsonLines<RecordList>>;
   /** All of it, decompressed. */
   bytes(): Promise<Uint8Array>;
 }
@@ -100,7 +100,7 @@ export interface TranscriptTool {
    * Reads the records of a main file from an open end on. Undefined where one of them is no plain continuation, so that the
    * whole conversation has to be read.
    */
-  planEnd?(lines: readonly JsonLine[], known: KnownEnd): EndPlan | undefined;
+  planEnd?(lines: RecordList, known: KnownEnd): EndPlan | undefined;
 }
 
 /** The value of an environment variable; an empty one says nothing. */

@@ -1,4 +1,4 @@
-import type { Draft, Entry, JsonObject, Seq, SqliteTapeStore } from '@tapedeck/tape';
+import type { Draft, Entry, HomeStore, JsonObject, Seq } from '@tapedeck/tape';
 import { clientCalls, isObject } from '@tapedeck/tape/internal';
 import { sha256 } from '@tapedeck/tape/store';
 import type { Base } from './plan.ts';
@@ -38,7 +38,12 @@ export interface Imported {
   readonly elsewhere?: Counted | undefined;
   /** The last position that readers see of a conversation that went on here. */
   readonly ownWork?: Seq;
+  /** The keys of what a person took out of sight, with a rewind. */
+  readonly rewound: ReadonlySet<string>;
 }
+
+/** How a rewind says that an import wrote it. */
+export const rewindMode = 'import';
 
 /** What a new tape has. */
 export const nothingImported: Imported = {
@@ -47,6 +52,7 @@ export const nothingImported: Imported = {
   known: new Set(),
   counted: new Map(),
   requests: new Map(),
+  rewound: new Set(),
 };
 
 /** The key of a draft, of which an entry of a tape may be a later writing. */
@@ -58,13 +64,13 @@ export function keyOf({ key = '' }: { readonly key?: string | undefined }): stri
  * What was read of a store, by session: of one with many branches and subagents, each is forked from the same tape. The memory
  * that it takes is free for anything else.
  */
-const reads = new WeakMap<SqliteTapeStore, Map<string, WeakRef<Imported>>>();
+const reads = new WeakMap<HomeStore, Map<string, WeakRef<Imported>>>();
 /** How many readings are kept. */
 const readsMax = 16;
 
 /** Reads what a session has of an import, of what is shown that behind a base. One that has not changed is not read again. */
 export function importedIn(
-  store: SqliteTapeStore,
+  store: HomeStore,
   session: string,
   base?: Base,
   /** The first position that is read. */
@@ -83,28 +89,32 @@ export function importedIn(
 }
 
 /** What of an import the readers of a session saw at a position, whatever was rewound since. */
-export function shownAt(store: SqliteTapeStore, session: string, at: Seq): readonly Shown[] {
+export function shownAt(store: HomeStore, session: string, at: Seq): readonly Shown[] {
   return readIn(store, session, { at }).shown;
 }
 
 function readIn(
-  store: SqliteTapeStore,
+  store: HomeStore,
   session: string,
   { base, from = 1, at }: { readonly base?: Base | undefined; readonly from?: Seq; readonly at?: Seq },
 ): Imported {
   const since = base?.cut ?? 0;
   const upTo = at === undefined ? {} : { at };
-  const ranges = store.views.ranges(session, upTo).filter(({ hiddenBy }) => hiddenBy === undefined);
+  const ranges = [...store.views.ranges(session, upTo)];
   const written = new Map<string, number>();
   const known = new Set<string>();
   const counted = new Map<string, JsonObject>();
   const answers = new Map<string, Set<string>>();
   const shown: Shown[] = [];
+  const hidden = new Map<Seq, string[]>();
   let ownWork: Seq | undefined;
   let range = 0;
   for (const entry of store.entries.read(session, { from, ...(at !== undefined && { to: at }) })) {
     while (range < ranges.length && entry.seq > (ranges[range]?.to ?? 0)) range += 1;
-    const isShown = entry.seq >= (ranges[range]?.from ?? Number.POSITIVE_INFINITY);
+    const { hiddenBy } = ranges[range] ?? {};
+    const isShown = ranges[range] !== undefined && hiddenBy === undefined;
+    // What the source itself left is no concern of a person.
+    if (isImportRewind(entry)) hidden.delete(entry.seq);
     // A base that a rewind hides is nothing to go on from.
     if (entry.seq === since && !isShown) ownWork = Number.POSITIVE_INFINITY;
     if (entry.key === undefined || !isOfImport(entry)) {
@@ -120,13 +130,18 @@ function readIn(
       if (request !== undefined) answers.set(request, (answers.get(request) ?? new Set()).add(key));
     }
     if (isShown && entry.seq > since) shown.push(shownOf(entry, key));
+    if (hiddenBy === undefined) continue;
+    const others = hidden.get(hiddenBy);
+    if (others === undefined) hidden.set(hiddenBy, [key]);
+    else others.push(key);
   }
+  const rewound = new Set([...hidden.values()].flat());
   const requests = new Map<string, JsonObject>();
   for (const [request, [answer = '', ...others]] of answers) {
     const usage = counted.get(answer);
     if (others.length === 0 && usage !== undefined) requests.set(request, usage);
   }
-  return { shown, written, known, counted, requests, ...(ownWork !== undefined && { ownWork }) };
+  return { shown, written, known, counted, requests, rewound, ...(ownWork !== undefined && { ownWork }) };
 }
 
 /** Whether an import wrote an entry: of one that was redacted, only the key is left that its record had. */
@@ -152,6 +167,11 @@ export function contentMark(payload: string, meta: string): string {
 /** The id that the provider gave to the request of an answer. */
 export function requestOf({ meta }: Pick<Draft, 'meta'>): string | undefined {
   return typeof meta?.requestId === 'string' ? meta.requestId : undefined;
+}
+
+/** Whether an import wrote a rewind, since its source left what it hides, or has something else there. */
+export function isImportRewind({ kind, payload }: Entry): boolean {
+  return kind === 'rewind' && isObject(payload) && payload.mode === rewindMode;
 }
 
 /** Whether an entry is part of a conversation. What a merge delivers of a subagent of the import is not. */

@@ -1,4 +1,4 @@
-import type { Draft, SqliteTapeStore } from '@tapedeck/tape';
+import type { Draft, HomeStore } from '@tapedeck/tape';
 import type { OnProgress } from '@tapedeck/tape/store';
 import { LaterDraft, wholeDraft } from './later-draft.ts';
 import { type Reconciled, repairsIn } from './reconciled.ts';
@@ -8,7 +8,7 @@ const chunkMax = { drafts: 500, bytes: 4 * 1024 * 1024 };
 
 /** Writes a new session without a parent, of which no more than a piece is in memory. It appears when all of it is written. */
 export function createInPieces(
-  store: SqliteTapeStore,
+  store: HomeStore,
   session: string,
   {
     drafts,

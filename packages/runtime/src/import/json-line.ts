@@ -20,12 +20,20 @@ export interface ParsedLine {
   readonly nul?: ImportError;
 }
 
+/** A record, and how many values it has. */
+interface PlainRecord {
+  readonly value: JsonObject;
+  readonly values: number;
+}
+
 /** The record of a line that is one record and nothing else, as nearly all are. Of any other line, `parseLine` says more. */
-export function plainRecord(bytes: Uint8Array): JsonObject | undefined {
+export function plainRecord(bytes: Uint8Array): PlainRecord | undefined {
   if (excessIn(bytes) !== undefined) return undefined;
   try {
     const value: unknown = JSON.parse(utf8.decode(bytes));
-    return isObject(value) && !isDeeper(value, jsonDepthMax) ? value : undefined;
+    if (!isObject(value)) return undefined;
+    const values = valuesIn(value);
+    return Number.isFinite(values) ? { value, values } : undefined;
   } catch {
     return undefined;
   }
@@ -90,7 +98,7 @@ function parseText(line: ByteLine, file: string | undefined): ParsedLine {
   const whole = badByte === undefined ? parse(0, text.length) : fault('not UTF-8', badByte);
   // What was parsed is looked at, which is faster than its text; what was not may be too deep to be looked at.
   const isDeep =
-    whole instanceof ImportError ? jsonDepth(text) > jsonDepthMax : isDeeper(whole, jsonDepthMax);
+    whole instanceof ImportError ? jsonDepth(text) > jsonDepthMax : !Number.isFinite(valuesIn(whole));
   if (isDeep) throw fault(`nested over ${jsonDepthMax} levels`, 0);
   if (!(whole instanceof ImportError)) return { values: [whole] };
   const { spans, rest, isCut } = objectSpans(text);
@@ -108,19 +116,23 @@ function parseText(line: ByteLine, file: string | undefined): ParsedLine {
   return { values, ...(cut instanceof ImportError && { cut }) };
 }
 
-/** Whether a value that was parsed has more levels than a number of arrays and objects. Makes no object: all lines are looked at. */
-function isDeeper(value: Json, levels: number): boolean {
-  if (typeof value !== 'object' || value === null) return false;
-  if (levels === 0) return true;
+/**
+ * How many values there are in one that was parsed, with itself; infinite for one that is nested deeper than a record may be.
+ * Makes no object: all lines are looked at.
+ */
+export function valuesIn(value: Json, levels: number = jsonDepthMax): number {
+  if (typeof value !== 'object' || value === null) return 1;
+  if (levels === 0) return Number.POSITIVE_INFINITY;
+  let count = 1;
   if (Array.isArray(value)) {
-    for (const one of value) if (isDeeper(one, levels - 1)) return true;
-    return false;
+    for (const one of value) count += typeof one === 'object' ? valuesIn(one, levels - 1) : 1;
+    return count;
   }
   for (const name in value) {
     const field = (value as JsonObject)[name];
-    if (typeof field === 'object' && isDeeper(field, levels - 1)) return true;
+    count += typeof field === 'object' ? valuesIn(field, levels - 1) : 1;
   }
-  return false;
+  return count;
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });

@@ -11,6 +11,7 @@ import {
   type ParsedLine,
   parseLine,
   shown,
+  valuesIn,
 } from './json-line.ts';
 import { excessOf } from './record-limit.ts';
 
@@ -23,13 +24,25 @@ export interface JsonLine {
   /** Length of the line in bytes. */
   readonly bytes: number;
   readonly value: JsonObject;
+  /** How many values it has, where that was counted. */
+  readonly values?: number;
   /** Whether there was no room for the value: its line is then read again for each use of it. */
   readonly isAway?: boolean;
 }
 
+/**
+ * Records in their order: an array, or, of a large file, what makes each record when a caller takes it. `[...records]` is an
+ * array of all.
+ */
+export interface RecordList extends Iterable<JsonLine> {
+  readonly length: number;
+  at(i: number): JsonLine | undefined;
+  values(): IteratorObject<JsonLine, undefined>;
+}
+
 /** The records of a JSON-lines file, and its irregularities. */
-export interface JsonLines {
-  readonly records: readonly JsonLine[];
+export interface JsonLines<Records extends RecordList = readonly JsonLine[]> {
+  readonly records: Records;
   /** Lines that contain several records without a newline between them. */
   readonly glued: number;
   /** 1 if the last line ends inside a record, which is left out: normal for a live transcript. */
@@ -113,7 +126,8 @@ export function parseJsonLines(
     if (parsed.values.length > 1) glued += 1;
     for (const value of parsed.values) {
       if (isObject(value)) {
-        records.push({ line: line.line, offset: line.offset, bytes: line.bytes.length, value });
+        const { line: at, offset, bytes } = line;
+        records.push({ line: at, offset, bytes: bytes.length, value, values: valuesIn(value) });
         continue;
       }
       const fault = faultIn(line, file, { why: noObject, at: 0 });

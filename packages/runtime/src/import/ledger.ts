@@ -1,4 +1,4 @@
-import type { JsonObject, Seq, SqliteTapeStore } from '@tapedeck/tape';
+import type { HomeStore, JsonObject, Seq } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { type Counted, isOfImport, keyOf, most, requestOf } from './imported.ts';
 
@@ -14,10 +14,10 @@ interface OwnCounts {
 
 /** The tokens that sessions counted. Each entry is read once, on the tape that has it. */
 export class Ledger {
-  readonly #store: SqliteTapeStore;
+  readonly #store: HomeStore;
   readonly #own = new Map<string, OwnCounts>();
 
-  constructor(store: SqliteTapeStore) {
+  constructor(store: HomeStore) {
     this.#store = store;
   }
 

@@ -1,4 +1,4 @@
-import type { Draft, Seq, SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
+import type { Draft, HomeStore, Seq, SessionInfo } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import type { ConversationPlan, ImportPlan } from './plan.ts';
 import { isRefusal } from './refusal.ts';
@@ -10,7 +10,7 @@ import { text } from './text.ts';
  * rewind of an import hid is made again; one that a person undid stays undone.
  */
 export function mergeEnded(
-  store: SqliteTapeStore,
+  store: HomeStore,
   { conversations }: ImportPlan,
   sessionOf: (key: string) => string | undefined,
 ): void {
@@ -42,7 +42,7 @@ export function mergeEnded(
 }
 
 /** Whether someone else than an import has undone the last merge of a session. */
-function wasUndone(store: SqliteTapeStore, { id }: SessionInfo): boolean {
+function wasUndone(store: HomeStore, { id }: SessionInfo): boolean {
   const { into, seq } = [...store.lineage.read({ session: id, types: ['merge'] })].at(-1) ?? {};
   if (into === undefined || seq === undefined) return false;
   // What hid it first: a later rewind of an import may hide that, too.
@@ -69,7 +69,7 @@ function timestampOf(draft: Draft | undefined): string | undefined {
 }
 
 /** The position at which a session has the result of a subagent: that of the last writing of its draft. */
-function placeOf(store: SqliteTapeStore, session: string, { received }: ConversationPlan): Seq | undefined {
+function placeOf(store: HomeStore, session: string, { received }: ConversationPlan): Seq | undefined {
   let place: Seq | undefined;
   for (let again = 0; received !== undefined; again += 1) {
     const key = `u:${received}${again === 0 ? '' : `~again${again}`}`;

@@ -1,4 +1,4 @@
-import type { Entry, JsonObject, SessionInfo, SqliteTapeStore } from '@tapedeck/tape';
+import type { Entry, HomeStore, JsonObject, SessionInfo } from '@tapedeck/tape';
 import { isDeleted, isObject } from '@tapedeck/tape/internal';
 import { sha256 } from '@tapedeck/tape/store';
 import { isReturned } from './copy-notes.ts';
@@ -18,10 +18,10 @@ interface Found {
  * not the name that its source gives it.
  */
 export class Origins {
-  readonly #store: SqliteTapeStore;
+  readonly #store: HomeStore;
   #found: Found | undefined;
 
-  constructor(store: SqliteTapeStore) {
+  constructor(store: HomeStore) {
     this.#store = store;
   }
 
@@ -67,25 +67,25 @@ export class Origins {
 }
 
 /** Where a session says that it comes from, as a text to compare. */
-export function originOf(store: SqliteTapeStore, session: string): string | undefined {
+export function originOf(store: HomeStore, session: string): string | undefined {
   const payload = payloadOf(store, session);
   return payload && JSON.stringify(payload);
 }
 
-function payloadOf(store: SqliteTapeStore, session: string): JsonObject | undefined {
+function payloadOf(store: HomeStore, session: string): JsonObject | undefined {
   const payload = eventOf(store, session)?.payload;
   return isObject(payload) ? payload : undefined;
 }
 
 /** The mark of an origin, which is left of it when its session is purged. */
-function markIn(store: SqliteTapeStore, session: string): string | undefined {
+function markIn(store: HomeStore, session: string): string | undefined {
   const event = eventOf(store, session);
   if (isObject(event?.payload)) return markOf(JSON.stringify(event.payload));
   return event?.key?.replace(/^u:/, '').replace(originKey, '');
 }
 
 /** The event by which a session says where it comes from. */
-function eventOf(store: SqliteTapeStore, session: string): Entry | undefined {
+function eventOf(store: HomeStore, session: string): Entry | undefined {
   const [event] = store.entries.read(session, { own: true, name: 'import/source', limit: 1 });
   return event;
 }
@@ -105,7 +105,7 @@ export function sourceOf(tool: unknown, session: unknown): string {
 
 /** The name of the session that a tool's own session is here. */
 export function sessionOf(
-  store: SqliteTapeStore,
+  store: HomeStore,
   { format, session }: Pick<ImportPlan, 'format' | 'session'>,
 ): string | undefined {
   const name = store.sessions.find(session)?.session;

@@ -1,4 +1,4 @@
-import { type Draft, type SqliteTapeStore, TapeError } from '@tapedeck/tape';
+import { type Draft, type HomeStore, TapeError } from '@tapedeck/tape';
 import { originDraft } from './forgotten.ts';
 import { type Origins, originOf } from './origins.ts';
 import type { ConversationPlan, ImportPlan } from './plan.ts';
@@ -16,10 +16,10 @@ interface Sought {
  * has the name of the conversation, unless something else has it.
  */
 export class OwnSessions {
-  readonly #store: SqliteTapeStore;
+  readonly #store: HomeStore;
   readonly #sought: Sought;
 
-  constructor(store: SqliteTapeStore, sought: Sought) {
+  constructor(store: HomeStore, sought: Sought) {
     this.#store = store;
     this.#sought = sought;
   }
@@ -42,14 +42,11 @@ export class OwnSessions {
   /** Where the nth session comes from, as an event. */
   origin(n: number): Draft {
     const { plan, conversation } = this.#sought;
-    const { key, kind, parent } = conversation;
+    const { key, kind } = conversation;
     const { format, session } = plan;
-    const more = {
-      ...((kind !== 'main' || n > 1) && { conversation: n === 1 ? key : `${key}#${n}` }),
-      // The lineage has the parent of any other conversation.
-      ...(kind === 'cleared' && parent !== undefined && { from: parent.key }),
-    };
-    return originDraft({ format, session, ...more });
+    // The lineage has its parent, which can be another one when the source has grown.
+    const isMain = kind === 'main' && n === 1;
+    return originDraft({ format, session, ...(!isMain && { conversation: n === 1 ? key : `${key}#${n}` }) });
   }
 
   /** Why the first one does not come back: a person deleted it. */

@@ -79,6 +79,8 @@ export interface ConversationPlan {
   readonly spine: readonly Draft[];
   /** The number of drafts of the spine that a longer version of the source repeats, unless it goes on elsewhere. */
   readonly settled: number;
+  /** How many drafts of the spine are, at least, the first of its parent: the same objects. */
+  readonly shared?: number;
   /** The first draft that each boundary keeps in view, by the keys of both. */
   readonly keeps: ReadonlyMap<string, string>;
   /** Records that are no part of any conversation, as entries, in order of the source. */

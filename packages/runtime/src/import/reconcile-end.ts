@@ -1,8 +1,8 @@
-import { type Entry, type Seq, type SqliteTapeStore, TapeError } from '@tapedeck/tape';
+import { type Entry, type HomeStore, type Seq, TapeError } from '@tapedeck/tape';
 import { changeOf } from './change.ts';
 import type { Cleaner } from './cleaner.ts';
 import { rewindDraft } from './conversation-writer.ts';
-import { importedIn, isSaid, keyOf } from './imported.ts';
+import { importedIn, isImportRewind, isSaid, keyOf } from './imported.ts';
 import { wholeDraft } from './later-draft.ts';
 import { type ConversationPlan, isAside } from './plan.ts';
 import { prepared } from './reconcile.ts';
@@ -24,15 +24,12 @@ const entriesMax = 5_000;
  * How an import left a session, for the next one. Undefined where its newest entries are not those of the open end of its
  * source alone: then the whole of it has to be compared.
  */
-export function leftTape(
-  store: SqliteTapeStore,
-  session: string,
-  keys: ReadonlySet<string>,
-): LeftTape | undefined {
+export function leftTape(store: HomeStore, session: string, keys: ReadonlySet<string>): LeftTape | undefined {
   const info = store.sessions.find(session);
   if (info === undefined) return undefined;
   const left = new Set(keys);
   for (const entry of newest(store, session, info.head)) {
+    if (entry.kind === 'rewind' && !isImportRewind(entry)) return undefined;
     const key = keyOf(entry);
     const isImport = entry.key !== undefined && entry.meta.source === 'import';
     if (isImport ? !isAside(entry) && !keys.has(key) : isSaid(entry)) return undefined;
@@ -44,7 +41,7 @@ export function leftTape(
 }
 
 /** The newest own entries of a session, the last one first. */
-function* newest(store: SqliteTapeStore, session: string, head: Seq): Generator<Entry> {
+function* newest(store: HomeStore, session: string, head: Seq): Generator<Entry> {
   const step = 200;
   for (let to = head; to > Math.max(0, head - entriesMax); to -= step) {
     const entries = [...store.entries.read(session, { own: true, from: Math.max(1, to - step + 1), to })];
@@ -57,7 +54,7 @@ function* newest(store: SqliteTapeStore, session: string, head: Seq): Generator<
  * no longer as the last import left it: then the whole of it has to be compared.
  */
 export function reconcileEnd(
-  store: SqliteTapeStore,
+  store: HomeStore,
   { session, head, from }: LeftTape,
   plan: ConversationPlan,
   clean?: Cleaner,

@@ -1,4 +1,4 @@
-import type { Draft, SqliteTapeStore } from '@tapedeck/tape';
+import type { Draft, HomeStore } from '@tapedeck/tape';
 import type { OnProgress } from '@tapedeck/tape/store';
 import { countedIn, type Exported, exportedOf, hasBase, withBase } from './base.ts';
 import { beginsLike } from './begins-like.ts';
@@ -17,6 +17,7 @@ import { SharedCounts } from './ledger.ts';
 import { mergeEnded } from './merge-ended.ts';
 import { Origins, sessionOf } from './origins.ts';
 import type { Base, ConversationPlan, ImportPlan } from './plan.ts';
+import { cleaned } from './raw-form.ts';
 import { nothing, type Reconciled } from './reconciled.ts';
 import { behindResumed, type Resumed, resumedFrom } from './resumed.ts';
 import { deleteReturned } from './returned.ts';
@@ -53,7 +54,7 @@ export interface ReconcileOptions {
  * @throws TAPE_EXISTS when a session has the name of `as` that is no import of this source
  */
 export function reconcile(
-  store: SqliteTapeStore,
+  store: HomeStore,
   plan: ImportPlan,
   { clean, rewritten = false, as, origins = new Origins(store), onAdded }: ReconcileOptions = {},
 ): readonly Reconciled[] {
@@ -75,9 +76,13 @@ export function reconcile(
   const isTree = plan.conversations.some(({ kind }) => kind === 'branch');
   const made = isTree ? new Map<Draft, Draft>() : undefined;
   const spines = new Map<string, Spine>();
+  /** What the plan has of each conversation, prepared, where nothing was taken from its beginning. */
+  const wholes = new Map<string, readonly Draft[]>();
   for (const given of plan.conversations) {
     const known = exported === undefined ? given : withBase(given, exported);
-    const whole = prepared(known, clean, made);
+    const above = known.base === undefined ? wholes.get(known.parent?.key ?? '') : undefined;
+    const whole = prepared(known, clean, made, above);
+    if (isTree && known.base === undefined) wholes.set(whole.key, whole.spine);
     // Who names the session wants another one beside those that are here.
     const mayBeCopy = whole.kind === 'main' && as === undefined;
     if (mayBeCopy && whole.base === undefined && beginning === undefined)
@@ -121,8 +126,12 @@ export function reconcile(
     const isExport = exported !== undefined && !created && added === 0;
     if (refused !== undefined || isExport || isElsewhere === true) continue;
     saveTitle(store, session, titles.get(conversation));
-    // The session that has the base says how that follows.
-    const derived = plan.derived.filter(({ of }) => bases.get(conversation)?.places.has(of) !== true);
+    // The session that has the base, or what precedes the compaction, says how that follows.
+    const derived = plan.derived.filter(
+      ({ of }) =>
+        bases.get(conversation)?.places.has(of) !== true &&
+        beginning?.kept.some(({ key }) => key === of) !== true,
+    );
     recordDerived(store, session, { derived }, conversation);
   }
   const sessions = plan.conversations.flatMap(({ key }) => placed(key)?.session ?? []);
@@ -147,10 +156,7 @@ function begunOf({ kind, spine, base }: ConversationPlan, parent: Spine | undefi
 }
 
 /** What the conversations of a source have counted here; undefined where it has one alone. */
-function treeOf(
-  store: SqliteTapeStore,
-  { format, session, conversations }: ImportPlan,
-): SharedCounts | undefined {
+function treeOf(store: HomeStore, { format, session, conversations }: ImportPlan): SharedCounts | undefined {
   const { ledger } = copiesIn(store);
   const name = sessionOf(store, { format, session });
   const main = name === undefined ? undefined : store.sessions.find(name);
@@ -164,7 +170,7 @@ function treeOf(
 
 /** Whether the session of a plan, if it is there already, has what the exported session has of it. */
 function isBased(
-  store: SqliteTapeStore,
+  store: HomeStore,
   { format, session, conversations: [main] }: ImportPlan,
   exported: Exported,
   { as, origins }: { readonly as: string | undefined; readonly origins: Origins },
@@ -178,7 +184,7 @@ function isBased(
 }
 
 /** The session from which a new main conversation with a base is forked, since both begin alike. */
-function likeIt(store: SqliteTapeStore, plan: ImportPlan, conversation: ConversationPlan): Writing['from'] {
+function likeIt(store: HomeStore, plan: ImportPlan, conversation: ConversationPlan): Writing['from'] {
   const { base, name } = conversation;
   if (base === undefined || store.sessions.find(name) !== undefined) return undefined;
   const session = beginsLike(store, plan, { ...conversation, base });
@@ -188,14 +194,20 @@ function likeIt(store: SqliteTapeStore, plan: ImportPlan, conversation: Conversa
 /**
  * A conversation as it is written, and compared with what was written of it.
  * @param made what was made of drafts that conversations share
+ * @param above what was made of the spine of its parent
  */
 export function prepared(
   conversation: ConversationPlan,
   clean: Cleaner | undefined,
   made?: Map<Draft, Draft>,
+  above?: readonly Draft[],
 ): ConversationPlan {
-  const { spine, asides, title } = conversation;
-  const prepare = (draft: Draft) => clean?.draft(fitting(draft)) ?? fitting(draft);
+  const { spine, asides, title, shared = 0 } = conversation;
+  const begun = above?.slice(0, shared) ?? [];
+  const prepare = (draft: Draft) => {
+    const given = fitting(draft);
+    return clean === undefined ? given : cleaned(given, clean);
+  };
   const prepareOnce = (draft: Draft): Draft => {
     const known = made?.get(draft);
     if (known !== undefined) return known;
@@ -206,7 +218,7 @@ export function prepared(
   return {
     ...conversation,
     ...(title !== undefined && { title: clean?.text(title) ?? title }),
-    spine: spine.map(prepareOnce),
+    spine: [...begun, ...spine.slice(begun.length).map(prepareOnce)],
     asides: asides.map((one) => {
       const draft = changedLater(one.draft, prepare);
       return draft === one.draft ? one : { draft, after: one.after };

@@ -1,4 +1,4 @@
-import type { Draft, Entry, Seq, SqliteTapeStore } from '@tapedeck/tape';
+import type { Draft, Entry, HomeStore, Seq } from '@tapedeck/tape';
 import { storedTexts } from '@tapedeck/tape/internal';
 import { spineOf } from './change.ts';
 import { copiesIn } from './copies.ts';
@@ -21,7 +21,7 @@ export interface Resumed {
  * session: nothing names that, but its first answer is that to the same request. Undefined for one that was here first.
  */
 export function resumedFrom(
-  store: SqliteTapeStore,
+  store: HomeStore,
   plan: ImportPlan,
   conversation: ConversationPlan,
   origins: Origins,
@@ -64,51 +64,81 @@ export function resumedFrom(
 
 /** A conversation without what it begins with of the session that was resumed. */
 export function behindResumed(
-  store: SqliteTapeStore,
+  store: HomeStore,
   plan: ImportPlan,
   conversation: ConversationPlan,
   resumed: Resumed,
 ): ConversationPlan {
   const { spine, settled, asides } = conversation;
-  const shown = inheritedBy(store, plan, conversation, resumed) ?? resumed.shown;
-  const places = commonPlaces(store, conversation, { ...resumed, shown });
+  const from = inheritedBy(store, plan, conversation) ?? mostOf(store, plan, conversation, resumed);
+  const places = commonPlaces(store, conversation, { ...resumed, ...from });
   const { size } = places;
-  const cut = shown[size - 1]?.seq;
+  const cut = from.shown[size - 1]?.seq;
   if (cut === undefined) return conversation;
   return {
     ...conversation,
-    base: { session: resumed.session, cut, places, isResumed: true },
+    base: { session: from.session, cut, places, isResumed: true },
     spine: spine.slice(size),
     settled: Math.max(0, settled - size),
     asides: asides.map(({ draft, after }) => ({ draft, after: Math.max(0, after - size) })),
   };
 }
 
+/** A session of another source, and what it shows. */
+type Inherited = Pick<Resumed, 'session' | 'shown'>;
+
 /**
- * What a branch that is here already has of the session that was resumed, which can be more than its main conversation has;
- * undefined where it has nothing of that.
+ * What a branch that is here already has of another source, which can be more than its main conversation has; undefined for
+ * one that is not, or has nothing of that.
  */
 function inheritedBy(
-  store: SqliteTapeStore,
+  store: HomeStore,
   { format, session }: ImportPlan,
   { kind, key }: ConversationPlan,
-  resumed: Resumed,
-): readonly Shown[] | undefined {
-  if (kind !== 'branch' || !resumed.isParent) return undefined;
-  const [id] = copiesIn(store)
-    .branchesOf(sourceOf(format, session))
-    .find(([, conversation]) => conversation === key) ?? [''];
-  let cut = Number.POSITIVE_INFINITY;
-  for (let at = store.sessions.find(id); at?.parentId !== undefined; at = store.sessions.find(at.parentId)) {
+): Inherited | undefined {
+  const copies = copiesIn(store);
+  const source = sourceOf(format, session);
+  const [id] = copies.branchesOf(source).find(([, conversation]) => conversation === key) ?? [''];
+  let at = kind === 'branch' ? store.sessions.find(id) : undefined;
+  for (
+    let cut = Number.POSITIVE_INFINITY;
+    at?.parentId !== undefined;
+    at = store.sessions.find(at.parentId)
+  ) {
     cut = Math.min(cut, at.base);
-    if (at.parentId === resumed.session) return spineOf(shownAt(store, id, cut));
+    if (copies.sourceOf(at.parentId) !== source)
+      return { session: at.parentId, shown: spineOf(shownAt(store, id, cut)) };
   }
   return undefined;
 }
 
+/** The session that has most of a new conversation: the one that was resumed or, of a branch, one that has more of it. */
+function mostOf(
+  store: HomeStore,
+  { format, session: own }: ImportPlan,
+  conversation: ConversationPlan,
+  resumed: Resumed,
+): Inherited {
+  const { kind, spine } = conversation;
+  const copies = copiesIn(store);
+  let best: Inherited = resumed;
+  let common = commonPlaces(store, conversation, resumed).size;
+  const [first, next] = [spine, spine.slice(common)].map((drafts) => requestOf(firstAnswer(drafts) ?? {}));
+  if (kind !== 'branch' || first === undefined || next === undefined) return best;
+  for (const id of copies.answeredFirst(first)) {
+    const hasNext = copies.ledger.read(id)?.answers.has(next) === true;
+    if (!hasNext || copies.sourceOf(id) === sourceOf(format, own)) continue;
+    if (store.sessions.find(id)?.lifecycle !== 'active') continue;
+    const shown = spineOf(importedIn(store, id).shown);
+    const { size } = commonPlaces(store, conversation, { ...resumed, session: id, shown });
+    if (size > common) [best, common] = [{ session: id, shown }, size];
+  }
+  return best;
+}
+
 /** The places of the drafts with which a conversation begins as a session does, whatever their keys are. */
 function commonPlaces(
-  store: SqliteTapeStore,
+  store: HomeStore,
   { spine, keeps }: ConversationPlan,
   { session, shown, isParent }: Resumed,
 ): ReadonlyMap<string, Seq> {

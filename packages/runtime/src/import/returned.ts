@@ -1,4 +1,4 @@
-import { type Entry, note, type SessionInfo, type SqliteTapeStore } from '@tapedeck/tape';
+import { type Entry, type HomeStore, note, type SessionInfo } from '@tapedeck/tape';
 import { titleEvent } from '@tapedeck/tape/internal';
 import { appendBeside } from './beside.ts';
 import { copiesIn } from './copies.ts';
@@ -15,7 +15,7 @@ import { isRefusal } from './refusal.ts';
  * @param sessions the sessions of the plan
  */
 export function deleteReturned(
-  store: SqliteTapeStore,
+  store: HomeStore,
   { format, session, conversations }: ImportPlan,
   sessions: readonly string[],
 ): void {
@@ -43,7 +43,7 @@ export function deleteReturned(
 }
 
 /** Whether no one has given a session a state, a name, a place or a child, or has brought it back. */
-function isUntouched(store: SqliteTapeStore, { id, lifecycle, aliases, link }: SessionInfo): boolean {
+function isUntouched(store: HomeStore, { id, lifecycle, aliases, link }: SessionInfo): boolean {
   if (lifecycle !== 'active' || aliases.length > 0 || link?.type === 'moved') return false;
   if (store.sessions.list({ parent: id, all: true, deleted: false }).length > 0) return false;
   return !isReturned(store, id);
@@ -60,7 +60,7 @@ function isByImport(entry: Entry): boolean {
 }
 
 /** Whether some sessions have those records of another one that are no part of a conversation. */
-function haveAsides(store: SqliteTapeStore, ids: Iterable<string>, entries: readonly Entry[]): boolean {
+function haveAsides(store: HomeStore, ids: Iterable<string>, entries: readonly Entry[]): boolean {
   const asides = entries.filter((entry) => isOfImport(entry) && isAside(entry) && entry.kind !== 'x-derived');
   const left = new Set(asides.map(keyOf));
   for (const id of ids) {

@@ -22,7 +22,7 @@ export interface Hold {
   readonly lease: Lease;
   /** Aborts when another owner has taken over the session. */
   readonly lost: AbortSignal;
-  /** The pending items of the inbox. */
+  /** The pending items of the inbox, as far as the store has told of them. */
   inbox(): Promise<readonly InboxItem[]>;
   /**
    * Executes the pending items; `taken` holds the entries that replace the inputs of a run. Call it only at
@@ -62,29 +62,54 @@ export async function hold(
 ): Promise<Hold> {
   // Undefined, so that the first poll always looks.
   let seen: number | undefined;
-  let lease = await acquire(store, ref, { owner, act });
+  // A store whose owners are on several machines says itself how long a lease lives.
+  const limit = store.leaseMs === undefined ? ([] as const) : ([{ ttlMs: store.leaseMs }] as const);
+  let lease = await acquire(store, ref, { owner, act, limit });
   const lost = new AbortController();
   // The heartbeat also runs during model calls; `unref` keeps it from keeping the process alive.
-  const beat = setInterval(() => {
-    void extend();
-  }, leaseTtlMs / 3).unref();
+  const beat = setInterval(
+    () => {
+      void extend();
+    },
+    (store.leaseMs ?? leaseTtlMs) / 3,
+  ).unref();
   const extend = async () => {
     try {
-      lease = await store.leases.extend(lease);
+      lease = await store.leases.extend(lease, ...limit);
     } catch (error) {
       if (error instanceof TapeError && error.code === 'TAPE_FENCED') lost.abort(error);
     }
   };
-  const look = async () => {
-    if (!(await store.leases.holds(lease))) lost.abort(fenced(lease.session));
-    const items = await store.inbox.list(lease.id);
+  /** The inbox when it was read last. Only its owner takes items from it. */
+  let known: { readonly at: number; readonly items: readonly InboxItem[] } | undefined;
+  const inbox = async () => {
+    const at = await store.changes(lease.id);
+    if (known?.at !== at) known = { at, items: await store.inbox.list(lease.id) };
+    return known.items;
+  };
+  const drained = async (options?: DrainOptions) => {
+    try {
+      return await drainInbox(store, lease, options);
+    } finally {
+      known = undefined;
+    }
+  };
+  const lookAtInbox = async () => {
+    const items = await inbox();
     if (items.length > 0) onWaiting?.(items);
   };
+  const look = async () => {
+    if (!(await store.leases.holds(lease))) lost.abort(fenced(lease.session));
+    known = undefined;
+    await lookAtInbox();
+  };
   const lookIfChanged = async () => {
-    const now = await store.changes();
+    const now = await store.changes(lease.id);
     if (now === seen) return;
+    const isFirst = seen === undefined;
     seen = now;
-    await look();
+    // The lease was just taken.
+    await (isFirst ? lookAtInbox() : look());
   };
   // A failed look is ignored: the next write checks the lease anyway.
   const poll = setInterval(() => void lookIfChanged().catch(() => {}), pollMs).unref();
@@ -98,9 +123,9 @@ export async function hold(
     },
     lost: lost.signal,
     look,
-    inbox: async () => await store.inbox.list(lease.id),
+    inbox,
     drain: async (handled = [], o = {}) => {
-      await drainInbox(store, lease, { taken: handled, ...o });
+      await drained({ taken: handled, ...o });
     },
     release: async ({ inputs = false } = {}) => {
       if (lost.signal.aborted) {
@@ -110,7 +135,7 @@ export async function hold(
       // Items that need no run can always be executed; if a drain executes none, the rest is input for a run.
       try {
         while (!(await store.leases.release(lease, { inputs })))
-          if ((await drainInbox(store, lease)) === 0 && inputs) return false;
+          if ((await drained()) === 0 && inputs) return false;
       } catch (error) {
         stop();
         throw error;
@@ -124,10 +149,18 @@ export async function hold(
 async function acquire(
   store: TapeStore,
   ref: string,
-  { owner, act }: { readonly owner: Owner; readonly act: string },
+  {
+    owner,
+    act,
+    limit,
+  }: {
+    readonly owner: Owner;
+    readonly act: string;
+    readonly limit: readonly [] | readonly [{ readonly ttlMs: number }];
+  },
 ): Promise<Lease> {
   try {
-    return await store.leases.acquire(ref, owner);
+    return await store.leases.acquire(ref, owner, ...limit);
   } catch (error) {
     throw asBusySession(error, act);
   }

@@ -1,8 +1,12 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { processOwner, TapeError, type TapeStore } from '@tapedeck/tape';
 import type { InboxItem } from '@tapedeck/tape/store';
 import { SessionError } from '../errors.ts';
 import { getActive } from './get-active.ts';
 import { type Hold, hold } from './hold.ts';
+
+/** How soon a release is tried again that failed, in milliseconds. */
+const againMs = 500;
 
 /**
  * The lease of one session in this process: acquired for a run, kept across the runs that follow, and
@@ -65,7 +69,17 @@ export class LeaseKeeper {
     const last = this.#hold;
     await last?.release().catch(() => {
       this.#kept = last;
+      // On a server others wait for the session.
+      if (this.#store.leaseMs !== undefined) void this.#releaseLater();
     });
+  }
+
+  /** Releases a lease that it could not release, as soon as the server lets it. */
+  async #releaseLater(): Promise<void> {
+    while (this.#kept !== undefined) {
+      await sleep(againMs, undefined, { ref: false });
+      await this.#giveBack().catch(() => {});
+    }
   }
 
   /** Call it after the lease was released. */

@@ -1,9 +1,10 @@
 import type { JsonObject } from '@tapedeck/tape';
-import type { JsonLine } from '../import/json-lines.ts';
-import { collecting } from './collect.ts';
+import type { JsonLine, RecordList } from '../import/json-lines.ts';
+import { collecting, takenBy } from './collect.ts';
 import { otherContent } from './digest.ts';
 import type { OpenFile } from './open.ts';
-import { recordsOf } from './parse.ts';
+import { type LineRecords, recordsOf } from './parse.ts';
+import { type RecordPlace, RecordPlaces } from './record-places.ts';
 
 /**
  * A file and the lines of it whose records stay in memory have at most these bytes together: of one of half of them all stay,
@@ -22,9 +23,12 @@ const recentBytes = 256 * 1024;
  * the line of any other one is read again when a caller takes its value, so that a
  * file of any size takes the memory of its longest line.
  */
-export class KeptLines {
+export class KeptLines implements RecordList {
   readonly #file: OpenFile;
   #room: number;
+  /** The records that are in memory, by their places. */
+  readonly #there = new Map<number, JsonLine>();
+  readonly #places = new RecordPlaces();
   readonly #recent = new Map<number, readonly JsonLine[]>();
   #recentBytes = 0;
   #buffer = Buffer.allocUnsafeSlow(64 * 1024);
@@ -37,17 +41,32 @@ export class KeptLines {
     this.#room = bytes;
   }
 
-  /** The same records, in order, as they are kept. */
-  keep(records: readonly JsonLine[]): readonly JsonLine[] {
-    let part = 0;
-    return records.map((record, i) => {
-      part = record.offset === records[i - 1]?.offset ? part + 1 : 0;
-      if (record.bytes <= keptLineMax && record.bytes <= this.#room) {
-        this.#room -= record.bytes;
-        return record;
-      }
-      return new LineAgain(this, record, part);
-    });
+  get length(): number {
+    return this.#places.length;
+  }
+
+  at(i: number): JsonLine | undefined {
+    const at = i < 0 ? this.length + i : i;
+    if (at < 0 || at >= this.length) return undefined;
+    return this.#there.get(at) ?? new LineAgain(this, this.#places.at(at));
+  }
+
+  *values(): Generator<JsonLine, undefined> {
+    for (let i = 0; i < this.length; i += 1) yield this.at(i) as JsonLine;
+  }
+
+  [Symbol.iterator](): Generator<JsonLine, undefined> {
+    return this.values();
+  }
+
+  /** Adds the next record, which stays in memory if there is room. */
+  push(record: JsonLine): void {
+    const takes = record.bytes <= keptLineMax && record.bytes <= this.#room ? takenBy(record) : undefined;
+    if (takes !== undefined && takes <= this.#room) {
+      this.#room -= takes;
+      this.#there.set(this.length, record);
+    }
+    this.#places.push(record);
   }
 
   /**
@@ -64,12 +83,12 @@ export class KeptLines {
       this.#recent.delete(at);
       this.#recentBytes -= first?.bytes ?? 0;
     }
-    const records = collecting(length, () => this.#parsed({ line, offset, bytes: length }));
+    const { records } = collecting(length, () => this.#parsed({ line, offset, bytes: length }));
     this.#recent.set(offset, records);
     return records;
   }
 
-  #parsed({ line, offset, bytes: length }: Omit<JsonLine, 'value'>): readonly JsonLine[] {
+  #parsed({ line, offset, bytes: length }: Omit<JsonLine, 'value'>): LineRecords {
     // A record has none of the bytes: those of all lines are read into one place, unless they are many.
     const isLong = length > keptLineMax;
     if (this.#buffer.length < length && !isLong)
@@ -78,7 +97,7 @@ export class KeptLines {
     const bytes = place.subarray(0, this.#file.readInto(place, offset));
     // Whether a newline ends it makes a difference to its faults alone.
     const split = { line, offset, bytes, length, ended: false, isTooLong: false };
-    return recordsOf(split, this.#file.path).records;
+    return recordsOf(split, this.#file.path);
   }
 
   changed(offset: number): Error {
@@ -94,7 +113,7 @@ class LineAgain implements JsonLine {
   readonly #lines: KeptLines;
   readonly #part: number;
 
-  constructor(lines: KeptLines, { line, offset, bytes }: JsonLine, part: number) {
+  constructor(lines: KeptLines, { line, offset, bytes, part }: RecordPlace) {
     this.line = line;
     this.offset = offset;
     this.bytes = bytes;

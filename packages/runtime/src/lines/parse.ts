@@ -1,6 +1,6 @@
 import { isObject } from '@tapedeck/tape/internal';
 import { ImportError, type ImportErrorCode } from '../import/errors.ts';
-import { noObject, parseLine, plainRecord } from '../import/json-line.ts';
+import { noObject, parseLine, plainRecord, valuesIn } from '../import/json-line.ts';
 import { isBlank, type JsonLine } from '../import/json-lines.ts';
 import type { SplitLine } from './splitter.ts';
 
@@ -35,14 +35,14 @@ export function recordsOf(line: SplitLine, file: string): LineRecords {
   if (isBlank(line.bytes)) return { records: [], isUnfinished: false };
   const plain = plainRecord(line.bytes);
   if (plain !== undefined) {
-    const record = { line: line.line, offset: line.offset, bytes: line.length, value: plain };
+    const record = { line: line.line, offset: line.offset, bytes: line.length, ...plain };
     return { records: [record], isUnfinished: false };
   }
   try {
     const { values, cut, nul } = parseLine(line, file);
     const objects = values.filter(isObject);
     const records = objects.map((value) => ({
-      ...{ line: line.line, offset: line.offset, bytes: line.length, value },
+      ...{ line: line.line, offset: line.offset, bytes: line.length, value, values: valuesIn(value) },
     }));
     const kept = records.length;
     if (cut !== undefined && !line.ended) return { records, isUnfinished: true };

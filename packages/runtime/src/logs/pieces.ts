@@ -1,5 +1,5 @@
 import type { Entry, Seq, SessionInfo, TapeStore } from '@tapedeck/tape';
-import { isObject, isoTime } from '@tapedeck/tape/internal';
+import { isObject, isoTime, originOf } from '@tapedeck/tape/internal';
 import { isBlobRef, type SessionRange } from '@tapedeck/tape/store';
 import { isInContext, shownEntry } from './entry.ts';
 import { factsOf } from './facts.ts';
@@ -89,7 +89,8 @@ function gapText({ from, to, hiddenBy }: SessionRange, floor: Seq): string {
 
 /** Facts about a session that never change. */
 function heading(session: SessionInfo, name: LogName): string {
-  const { id, kind, createdAt, parent, parentId, fromAnchor, floor, base } = session;
+  const { id, kind, createdAt, floor, base } = session;
+  const { parent, parentId, fromAnchor } = originOf(session);
   const inherited = base > floor ? `inherits @${floor + 1}-@${base}` : 'inherits nothing';
   const since = fromAnchor === undefined ? '' : ` since ${code(fromAnchor)}`;
   return `${[

@@ -254,6 +254,14 @@ export async function settleChild(store: TapeStore, info: SessionInfo): Promise<
   }
 }
 
+/**
+ * Whether calls without a result do not keep a child from its merge or discard: it has none, or its task was ended, and they get
+ * results with it.
+ */
+export function isSettled({ settled, head, task }: SessionInfo): boolean {
+  return settled === head || endedBy[task ?? ''] !== undefined;
+}
+
 /** Whether a process died in the middle of an answer. While one writes the session, the answer goes on. */
 async function isLeftInAnswer(store: TapeStore, id: string): Promise<boolean> {
   if ((await store.live.read(id)).length === 0) return false;

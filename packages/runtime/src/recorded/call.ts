@@ -75,13 +75,13 @@ export class RecordedCall {
       readonly signal: AbortSignal | undefined;
     },
   ) {
-    const { parts, session } = place;
+    const { parts } = place;
     this.#place = place;
     this.#model = model;
     this.#run = run;
     this.#held = held;
     this.#stop = stop;
-    this.#recorder = parts.chunks.recorder(session.id, run);
+    this.#recorder = parts.chunks.recorder(held.lease, run);
     this.#unlisten = parts.chunks.onFailure(run, (error) => this.#broken.abort(error));
     const given = signal === undefined ? [] : [signal];
     this.signal = AbortSignal.any([...given, stop.signal, held.lost, this.#broken.signal, parts.closing]);

@@ -1,5 +1,6 @@
 import { type Ref, type SessionInfo, TapeError } from '@tapedeck/tape';
 import type { DelegationParts } from '../delegation/parts.ts';
+import { hasTask } from '../delegation/settle.ts';
 import { SessionError } from '../errors.ts';
 import { isBlocked, isEnded } from '../merge/spawn-calls.ts';
 import type { ModelSpec } from '../model/spec.ts';
@@ -7,7 +8,6 @@ import { endOnTape } from '../run/end-on-tape.ts';
 import { canHaveTool } from '../run/mcp-tools.ts';
 import { factsOf } from '../terms/terms.ts';
 import { awaitsTool, isOrphan } from '../tools/open-batch.ts';
-import { hasTask } from './end.ts';
 import { type RecoveryModel, recoveryModel } from './model.ts';
 import { type Left, lookAtLeft, type RecoveryAct } from './report.ts';
 import type { RecoveryReason, Unfinished, Unusable } from './scope.ts';

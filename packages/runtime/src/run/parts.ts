@@ -15,6 +15,8 @@ export interface WorkerParts extends Shared {
     info: SessionInfo,
     run: { readonly run: string; readonly workspace: string | undefined },
   ) => object;
+  /** Whether a run of the session that the database stops is done again by who started it: then its task goes on. */
+  readonly isDoneAgain: (id: string) => boolean;
   /** Called when a session's runs have ended and its lease is released. */
   readonly onServed: (
     session: { readonly name: string; readonly id: string },

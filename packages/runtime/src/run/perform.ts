@@ -3,7 +3,7 @@ import type { Awaitable } from '@tapedeck/tape/store';
 import { compactionTerms } from '../compaction/compact.ts';
 import { limitsOf, viewPolicyOf } from '../config/config.ts';
 import { runPoint } from '../crash-point.ts';
-import { isUnstorable, SessionError } from '../errors.ts';
+import { isOfDatabase, isUnstorable, SessionError } from '../errors.ts';
 import { settleLeftovers } from '../lease/settle-leftovers.ts';
 import { answerSpawns } from '../merge/answer-spawns.ts';
 import { canContinue } from '../merge/spawn-calls.ts';
@@ -33,7 +33,7 @@ import { borrowServers, serverFacts } from './mcp-tools.ts';
 import { sendersFor, withoutRefusedTools } from './permitted.ts';
 import { placeOf, stampOf } from './place.ts';
 import { infoOf, type RunRequest, type RunScope } from './request.ts';
-import type { RunResult } from './run.ts';
+import { type RunResult, rowAfter } from './run.ts';
 import { fitModel, withoutModel } from './switch-model.ts';
 import { assertUnended, markFailed, taskAfter } from './task.ts';
 import { tracedRun } from './traced-run.ts';
@@ -111,7 +111,7 @@ async function performIn(
   );
   const ruled = { ...parts, config: withToolRules(config, tools) };
   const permits = await openPermits(ruled, { line, workspace }, senders);
-  const recorder = parts.chunks.recorder(session.id, run);
+  const recorder = parts.chunks.recorder(hold.lease, run);
   const broken = new AbortController();
   const unlisten = parts.chunks.onFailure(run, (error) => broken.abort(error));
   // After a failed write the run stops: nothing may continue unrecorded.
@@ -138,6 +138,7 @@ async function performIn(
     parent: info.parent,
     toolContext: parts.toolContext(info, { run, workspace }),
     forbidden,
+    isDoneAgain: parts.isDoneAgain(session.id),
     permits,
     base: info.base > info.floor ? info.base : undefined,
     reached: async () => await bounds?.reached(),
@@ -255,14 +256,17 @@ async function performIn(
     runPoint('run/ended');
     show(endChunk(result.finish, result.error?.message));
     const usage = addUsage(result.usage, summaries);
-    return { run, session: session.name, from: before.head + 1, to: after.head, ...result, usage };
+    const ended = { run, session: session.name, from: before.head + 1, to: after.head, ...result, usage };
+    rowAfter.set(ended, after);
+    return ended;
   } catch (error) {
+    const cause = broken.signal.aborted ? broken.signal.reason : error;
     // A run that cannot be recorded has failed; the parent of a child must not wait for it.
-    await markFailed(scope);
+    if (!(context.isDoneAgain && isOfDatabase(cause))) await markFailed(scope);
     const isTooSmall = error instanceof SessionError && error.code === 'SESSION_MODEL_TOO_SMALL';
     if (isTooSmall && request.items !== undefined)
       return { ...(await recordUnusable(scope, withoutModel(request), error)), usage: summaries };
-    throw broken.signal.aborted ? broken.signal.reason : error;
+    throw cause;
   } finally {
     unlisten();
     await recorder.close();

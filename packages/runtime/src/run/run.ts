@@ -3,7 +3,7 @@
  * another, `queue.ts` decides from the inbox which comes next, `perform.ts` carries one run from its input to its
  * recorded end, `run.ts` is what a caller reads of it. Imports `turn` and what lies below.
  */
-import type { Seq } from '@tapedeck/tape';
+import type { Seq, SessionInfo } from '@tapedeck/tape';
 import { messageOf, type SessionError } from '../errors.ts';
 import { assertFields, type Fields } from '../fields.ts';
 import { type Chunk, eventsOf } from '../stream/chunks.ts';
@@ -104,6 +104,9 @@ export function newRun(
 
 /** The chunks of each run, from the first: for readers to whom a stream for each of them would cost too much. */
 export const chunksOf: WeakMap<Run, AsyncIterable<Chunk>> = new WeakMap();
+
+/** The row of a session as a run of it has left it. */
+export const rowAfter: WeakMap<RunResult, SessionInfo> = new WeakMap();
 
 /**
  * A run. It continues without a reader. Iterate it for its events, each time from the first; await it for its

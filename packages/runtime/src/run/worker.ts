@@ -73,6 +73,11 @@ export class Worker {
     this.#lease = new LeaseKeeper(parts.store, session.id, (items) => this.#readInbox(items));
   }
 
+  /** The session's ULID. */
+  get id(): string {
+    return this.#session.id;
+  }
+
   /** The current run. */
   get run(): Run | undefined {
     return this.#current?.run;
@@ -154,6 +159,12 @@ export class Worker {
     this.run?.abort('the deck was closed');
     await this.idle();
     await this.#delivered;
+  }
+
+  /** Leaves the session to other processes, in the middle of a run: its writes are refused from now on. */
+  async giveBack(): Promise<void> {
+    this.#closed = true;
+    await this.#lease.drop();
   }
 
   /** Publishes a warning. */

@@ -24,7 +24,7 @@ interface Recorder {
 
 /** Saves the live answers of all runs of a deck, in one transaction every 25 ms. */
 export interface ChunkWriter {
-  recorder(session: string, run: string): Recorder;
+  recorder(lease: Lease, run: string): Recorder;
   /**
    * Subscribes to failures of background saves. The run must stop then: a run never continues with output
    * that is not stored.
@@ -33,7 +33,7 @@ export interface ChunkWriter {
 }
 
 interface Stream {
-  readonly session: string;
+  readonly lease: Lease;
   readonly run: string;
   next: number;
   waiting: Chunk[];
@@ -58,7 +58,12 @@ export function openChunkWriter(store: TapeStore): ChunkWriter {
     const batch = [...streams].filter(({ waiting }) => waiting.length > 0);
     // Everything may have been settled before the timer fired.
     if (batch.length === 0) return;
-    const saved = batch.map((stream) => ({ session: stream.session, run: stream.run, chunks: take(stream) }));
+    const saved = batch.map((stream) => ({
+      session: stream.lease.id,
+      run: stream.run,
+      chunks: take(stream),
+      epoch: stream.lease.epoch,
+    }));
     saving = saving.then(async () => {
       try {
         runPoint('stream/before-save');
@@ -70,8 +75,8 @@ export function openChunkWriter(store: TapeStore): ChunkWriter {
     });
   };
   return {
-    recorder: (session, run) => {
-      const stream: Stream = { session, run, next: 0, waiting: [] };
+    recorder: (lease, run) => {
+      const stream: Stream = { lease, run, next: 0, waiting: [] };
       return {
         add: (chunk) => {
           if (!isAnswer(chunk)) return;

@@ -20,6 +20,9 @@ export interface TailOptions {
 /** The interval at which the store is checked for writes, in milliseconds. */
 const pollMs = 50;
 
+/** The owner of the session is checked only each so many times: one that ends says so by a write, one that dies does not. */
+const ownerLooks = 10;
+
 /**
  * The entries of a session's tape from a position on, then those that any process appends: each entry once,
  * in order, and between them the chunks of the live answer as they are saved. Takes no lease and blocks no
@@ -41,26 +44,40 @@ const pollMs = 50;
  * ```
  */
 export async function* tail(store: TapeStore, ref: string, options: TailOptions = {}): AsyncGenerator<Fresh> {
-  const { signal, untilIdle = false } = options;
-  const at = await store.sessions.find(ref);
-  let next = options.from ?? (at?.head ?? 0) + 1;
+  const { untilIdle = false, ...rest } = options;
+  yield* follow(store, ref, {
+    ...rest,
+    ...(untilIdle && { isOver: async () => !(await isOwned(store, ref)) }),
+  });
+}
+
+/** The same, until `isOver` says that no process writes the session. */
+export async function* follow(
+  store: TapeStore,
+  ref: string,
+  {
+    from,
+    signal,
+    isOver = async () => false,
+  }: Omit<TailOptions, 'untilIdle'> & { readonly isOver?: () => Promise<boolean> },
+): AsyncGenerator<Fresh> {
+  let next = from ?? ((await store.sessions.find(ref))?.head ?? 0) + 1;
   const sent = new Map<string, number>();
   const isStopped = () => signal?.aborted === true;
   while (!isStopped()) {
     const changes = await store.changes();
     // Checked before reading, so that this round still reads what the last owner wrote.
-    const isIdle = untilIdle && !(await isOwned(store, ref));
+    const isIdle = await isOver();
     for await (const entry of store.entries.read(ref, { from: next })) {
       next = entry.seq + 1;
       yield { type: 'entry', entry };
     }
     yield* livePieces(store, ref, { next, sent });
     if (isIdle) return;
-    while ((await store.changes()) === changes) {
+    for (let looks = 1; (await store.changes()) === changes; looks += 1) {
       if (isStopped()) return;
       await sleep(pollMs, undefined, { signal }).catch(() => {});
-      // A process that dies writes nothing, so check the owner as well.
-      if (untilIdle && !(await isOwned(store, ref))) break;
+      if (looks % ownerLooks === 0 && (await isOver())) break;
     }
   }
 }

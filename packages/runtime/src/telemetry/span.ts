@@ -62,6 +62,22 @@ export function scopeHere(): Scope | undefined {
   return context === undefined ? undefined : { context, session: own?.session };
 }
 
+/** The span of the running code, for another process; undefined without one. */
+export async function spanHere(): Promise<SpanContext | undefined> {
+  const scope = isTraced() ? scopeHere() : undefined;
+  if (scope === undefined) return undefined;
+  const api = await import('@opentelemetry/api');
+  return api.trace.getSpanContext(scope.context);
+}
+
+/** Does an act below a span of another process, if the program is traced. */
+export async function below<T>(remote: SpanContext | undefined, act: () => Promise<T>): Promise<T> {
+  if (remote === undefined || !isTraced()) return await act();
+  const api = await import('@opentelemetry/api');
+  const scope = { context: api.trace.setSpanContext(api.ROOT_CONTEXT, remote) };
+  return await scopes.run(scope, async () => await api.context.with(scope.context, act));
+}
+
 /** Does an act within a span, if the program is traced. An error that it throws marks the span. */
 export async function traced<T>(
   request: () => SpanRequest,

@@ -112,7 +112,7 @@ async function lastOf(
 ): Promise<AnsweredMessage | undefined> {
   const known = found.get(store) ?? new Map<string, Found>();
   found.set(store, known);
-  const before = known.get(info.id);
+  const before = known.get(info.id) ?? foundAbove(known, info);
   if (before?.head === at) return before.message;
   const isEarlier = before !== undefined && before.head < at;
   const holds = isEarlier && (await isVisibleAs(store, info.id, before.head, at));
@@ -129,6 +129,16 @@ async function lastOf(
   const [oldest] = known.keys();
   if (known.size > foundMax && oldest !== undefined) known.delete(oldest);
   return message;
+}
+
+/** What was found of the parent, for a fork that inherits all of it: positions up to the fork are the same entries. */
+function foundAbove(
+  known: ReadonlyMap<string, Found>,
+  { parentId, floor, base }: SessionInfo,
+): Found | undefined {
+  const { head, message } = known.get(parentId ?? '') ?? {};
+  if (head === undefined || message === undefined || floor > 0 || head > base) return undefined;
+  return { head, message: { ...message, inherited: true } };
 }
 
 /**

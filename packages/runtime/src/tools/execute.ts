@@ -6,7 +6,7 @@
  */
 import { setImmediate } from 'node:timers/promises';
 import { type Draft, type Json, type JsonObject, toolResult } from '@tapedeck/tape';
-import { messageOf } from '../errors.ts';
+import { isOfDatabase, messageOf } from '../errors.ts';
 import type { ModelMessage } from '../model/model.ts';
 import type { OpenCall } from '../stream/call.ts';
 import { ChildrenWait } from './children-wait.ts';
@@ -29,6 +29,8 @@ export interface CallSettings {
   readonly messages: readonly ModelMessage[];
   /** The `context` that tools receive in their options. */
   readonly context: object;
+  /** Whether the run is done again when the database stops it. */
+  readonly isDoneAgain: boolean;
   /** Whether a tool is offered but not allowed in this session. */
   readonly forbidden: (name: string) => boolean;
   /** How long to wait for a call; a tool can set its own timeout. */
@@ -85,6 +87,8 @@ export async function executeCall(
   if ('error' in outcome) {
     if (signal.aborted) return undefined;
     if (outcome.error instanceof ChildrenWait && isRepeatable(tools, call)) return 'children';
+    // Done again, the run repeats the call.
+    if (settings.isDoneAgain && isRepeatable(tools, call) && isOfDatabase(outcome.error)) throw outcome.error;
     return failed(call, messageOf(outcome.error), paths);
   }
   const { draft, output } = outcome;

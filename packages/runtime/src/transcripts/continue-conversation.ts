@@ -1,9 +1,9 @@
-import type { SqliteTapeStore } from '@tapedeck/tape';
+import type { HomeStore } from '@tapedeck/tape';
 import type { FoundFile } from '../discovery/index.ts';
 import type { Cleaner } from '../import/cleaner.ts';
 import type { TranscriptTool } from '../import/format.ts';
 import { bothOf, type FoundInFile, foundBefore } from '../import/found-in-file.ts';
-import type { JsonLine } from '../import/json-lines.ts';
+import type { RecordList } from '../import/json-lines.ts';
 import type { OpenEnd } from '../import/open-end.ts';
 import { leftTape, reconcileEnd } from '../import/reconcile-end.ts';
 import { nothing, type Reconciled } from '../import/reconciled.ts';
@@ -34,7 +34,7 @@ const bytesMin = 256 * 1024;
  * conversation is then read as a whole.
  */
 export async function continueConversation(
-  store: SqliteTapeStore,
+  store: HomeStore,
   { tool, files: [file, ...others] }: Pick<Conversation, 'tool' | 'files'>,
   {
     table,
@@ -92,7 +92,7 @@ export async function continueConversation(
 
 /** Records where a source can be read on, if it can be, and is large. */
 export function saveEnd(
-  store: SqliteTapeStore,
+  store: HomeStore,
   {
     tool,
     table,
@@ -107,7 +107,7 @@ export function saveEnd(
     readonly handle: OpenFile;
     readonly open: OpenEnd | undefined;
     /** Those that were read, among them all from the open end on. */
-    readonly records: readonly JsonLine[];
+    readonly records: RecordList;
   },
   {
     wrote,
@@ -159,12 +159,12 @@ function foundBeforeEnd(
     about: { session, key, name },
   }: {
     readonly found: FoundInFile;
-    readonly records: readonly JsonLine[];
+    readonly records: RecordList;
     readonly open: OpenEnd;
     readonly about: Pick<SourceEnd, 'session' | 'key' | 'name'>;
   },
 ): FoundInFile | undefined {
-  const rest = records.slice(records.findLastIndex((record) => record.line < line) + 1);
+  const rest = [...records.values().filter((record) => record.line >= line)];
   const counts = tool.planEnd?.(rest, { session, key, name, state, has: () => false })?.counts;
   return counts && foundBefore(found, { line, records: rest, counts });
 }

@@ -1,4 +1,4 @@
-import { type SqliteTapeStore, TapeError } from '@tapedeck/tape';
+import { type HomeStore, TapeError } from '@tapedeck/tape';
 import { quote } from '@tapedeck/tape/internal';
 import type { OnProgress } from '@tapedeck/tape/store';
 import type { FoundFile } from '../discovery/index.ts';
@@ -72,7 +72,7 @@ export function isRead({ path, facts }: FoundFile, table: SourceTable | undefine
  * @throws TypeError for a tool whose transcripts are only recognised
  */
 export async function importConversation(
-  store: SqliteTapeStore,
+  store: HomeStore,
   { tool, files }: Conversation,
   options: ImportingOptions = {},
 ): Promise<readonly FileImport[]> {
@@ -175,7 +175,7 @@ function assertIncluded({ path, directories }: FileReading, excludes: (directory
 
 /** What the end of a file that has grown brought; undefined where all of its conversation has to be read. */
 async function grown(
-  store: SqliteTapeStore,
+  store: HomeStore,
   { tool, files }: Pick<Conversation, 'tool' | 'files'>,
   how: Pick<Parameters<typeof continueConversation>[2], 'table' | 'strict' | 'clean' | 'excludes' | 'at'>,
 ): Promise<readonly FileImport[] | undefined> {
@@ -196,7 +196,7 @@ async function grown(
 
 /** Records where the main file can be read on when it has grown. */
 async function rememberEnd(
-  store: SqliteTapeStore,
+  store: HomeStore,
   plan: SourcePlan,
   {
     tool,

@@ -41,6 +41,7 @@ export {
   type JsonLines,
   type LineOptions,
   parseJsonLines,
+  type RecordList,
   readJsonLines,
 } from '../import/json-lines.ts';
 export { Origins } from '../import/origins.ts';

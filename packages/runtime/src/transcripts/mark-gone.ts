@@ -1,4 +1,4 @@
-import { note, type SqliteTapeStore } from '@tapedeck/tape';
+import { type HomeStore, note } from '@tapedeck/tape';
 import { sourceGoneEvent } from '@tapedeck/tape/internal';
 import { appendBeside } from '../import/beside.ts';
 import { Origins } from '../import/origins.ts';
@@ -11,7 +11,7 @@ import type { Source, SourceTable } from '../sources/index.ts';
  * next import. Returns the names of the sessions that it marked.
  */
 export function markSessionsGone(
-  store: SqliteTapeStore,
+  store: HomeStore,
   gone: readonly Source[],
   table: Pick<SourceTable, 'of' | 'put'>,
   at: number,
@@ -34,7 +34,7 @@ export function markSessionsGone(
 }
 
 /** Takes the mark from sessions that an import has found in a file again. */
-export function markSessionsBack(store: SqliteTapeStore, found: readonly Reconciled[]): void {
+export function markSessionsBack(store: HomeStore, found: readonly Reconciled[]): void {
   for (const { session, created, refused, isElsewhere } of found) {
     if (created || refused !== undefined || isElsewhere === true) continue;
     const { id, sourceGone: file } = store.sessions.find(session) ?? {};
@@ -44,7 +44,7 @@ export function markSessionsBack(store: SqliteTapeStore, found: readonly Reconci
 
 /** Says on a tape whether its source is there. Returns the code with which the tape refuses it. */
 function say(
-  store: SqliteTapeStore,
+  store: HomeStore,
   id: string,
   payload: { readonly file: string; readonly back?: true },
 ): string | undefined {

@@ -4,7 +4,13 @@ import type { SourceFile, TranscriptTool } from '../import/format.ts';
 import type { FoundInFile } from '../import/found-in-file.ts';
 import { Irregularities } from '../import/irregular.ts';
 import { endsInside } from '../import/json-line.ts';
-import { type BadLine, type JsonLine, type JsonLines, placesMax } from '../import/json-lines.ts';
+import {
+  type BadLine,
+  type JsonLine,
+  type JsonLines,
+  placesMax,
+  type RecordList,
+} from '../import/json-lines.ts';
 import { sessionJsonl } from '../import/session-jsonl.ts';
 import {
   compressionIn,
@@ -40,7 +46,7 @@ export class FileReading implements SourceFile {
   readonly #directoryOf: TranscriptTool['directoryOf'];
   readonly #directories = new Set<string>();
   readonly #irregular: Irregularities;
-  #lines: JsonLines | undefined;
+  #lines: JsonLines<RecordList> | undefined;
   #state: ReadState | undefined;
   #error: ImportError | undefined;
 
@@ -59,7 +65,7 @@ export class FileReading implements SourceFile {
     return this.#error;
   }
 
-  async lines(): Promise<JsonLines> {
+  async lines(): Promise<JsonLines<RecordList>> {
     try {
       this.#lines ??= await this.#read();
     } catch (error) {
@@ -118,18 +124,18 @@ export class FileReading implements SourceFile {
     throw errorOf({ code: 'IMPORT_UNKNOWN_FORMAT', kept: 1, ...irregular }, this.path);
   }
 
-  async #read(): Promise<JsonLines> {
+  async #read(): Promise<JsonLines<RecordList>> {
     const reading = new LineReading(this.#file, this.#options);
     // A line of a compressed file cannot be read again without all before it.
-    const kept = compressionIn(this.#file) === undefined ? new KeptLines(this.#file) : undefined;
-    const records: JsonLine[] = [];
+    const isPlain = compressionIn(this.#file) === undefined;
+    const records: KeptLines | JsonLine[] = isPlain ? new KeptLines(this.#file) : [];
     const bad: BadLine[] = [];
     let first: LineFault | undefined;
     for await (const batch of reading.batches()) {
       for (const { value } of this.#directoryOf === undefined ? [] : batch.records)
         this.#directories.add(this.#directoryOf?.(value) ?? '');
       for (const record of batch.records) this.#look(record);
-      for (const record of kept?.keep(batch.records) ?? batch.records) records.push(record);
+      for (const record of batch.records) records.push(record);
       first ??= batch.faults[0];
       const last = batch.records.at(-1);
       if (last !== undefined) this.#options.onRead?.(last.offset + last.bytes);

@@ -244,6 +244,7 @@ async function runOne(
       tools: context.tools,
       context: { ...context.toolContext, ...(mayReach !== undefined && { mayReach }) },
       forbidden: context.forbidden,
+      isDoneAgain: context.isDoneAgain,
       messages,
       patience: patienceOf(context),
       onPreliminary: (_, output) =>

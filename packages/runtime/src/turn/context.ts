@@ -55,6 +55,8 @@ export interface LoopContext {
   readonly toolContext: object;
   /** Decides on calls by rules. */
   readonly permits: Permits;
+  /** Whether the run is done again when the database stops it. */
+  readonly isDoneAgain: boolean;
   /** Whether a tool is offered but not allowed in this session. */
   readonly forbidden: (name: string) => boolean;
   /** The last inherited position; undefined when the session inherits nothing. */

@@ -1,5 +1,5 @@
 import { type Draft, note } from '@tapedeck/tape';
-import { isUnstorable, messageOf, SessionError } from '../errors.ts';
+import { isOfDatabase, isUnstorable, messageOf, SessionError } from '../errors.ts';
 import { type Answer, type ModelFailure, modelMeta } from '../model/model.ts';
 import { withModelFrom } from '../model/name.ts';
 import { type ComeBack, comeBackAfter } from '../model/retry.ts';
@@ -29,6 +29,7 @@ export async function recordFailure(
   { failure, partial, callMeta }: Failed,
 ): Promise<Pick<LoopResult, 'finish' | 'error'>> {
   if (context.signal.aborted) return await settleAbort(context, partial);
+  if (context.isDoneAgain && isOfDatabase(failure.cause)) throw failure.cause;
   const { message, response } = failure;
   const comeBack = comeBackAfter(failure.cause, { limits: context.limits, now: context.now() });
   const payload = {

@@ -1,6 +1,6 @@
+import type { Db } from '../db/db.ts';
 import type { Seq } from '../entry/entry.ts';
 import { entryText, sha256 } from '../entry/hash.ts';
-import type { Db } from '../sqlite/sqlite.ts';
 import type { Writer } from '../tape/append.ts';
 import type { TapeRow } from '../tape/tape.ts';
 import { badBundle } from './bundle.ts';

@@ -3,12 +3,12 @@ import { rebuildConversation } from '../check/conversation.ts';
 import { rebuildSpoken } from '../check/spoken.ts';
 import { rebuildUsage } from '../check/usage.ts';
 import { crashPoint } from '../crash-point.ts';
-import { blobHashes, keepBlobs } from '../entry/blob.ts';
+import type { Db } from '../db/db.ts';
+import { blobHashes, storeBlobs } from '../entry/blob.ts';
 import type { EntryKind } from '../entry/entry.ts';
 import { parsed } from '../entry/parsed.ts';
 import { saveTouches, touchesOf } from '../entry/touch.ts';
 import { addText, indexedTo, type SearchRow } from '../search/text-index.ts';
-import type { Db } from '../sqlite/sqlite.ts';
 import type { Writer } from '../tape/append.ts';
 import { isRunOpen, saveRun } from '../tape/open-run.ts';
 import { tapeById } from '../tape/tape.ts';
@@ -55,6 +55,8 @@ export function fillEntry(
   return true;
 }
 
+const refersTo = 'INSERT INTO blob_ref (hash, entry_id) VALUES (@hash, @id) ON CONFLICT DO NOTHING';
+
 /**
  * Stores the bytes before an entry, and that the entry needs them.
  * @throws TAPE_BAD_BUNDLE when bytes are missing, or no one needs them
@@ -72,14 +74,15 @@ export function keepBytes(
   const needed = new Set(hashes);
   for (const { hash, bytes, at } of bytesBefore(file, bundled)) {
     if (!needed.delete(hash)) throw badBundle(file.name, at.number, 'no entry needs the bytes');
-    keepBlobs(db, id, [{ hash: Buffer.from(hash, 'hex'), bytes }]);
+    storeBlobs(db, [{ hash: Buffer.from(hash, 'hex'), bytes }]);
+    db.run(refersTo, { hash: Buffer.from(hash, 'hex'), id });
   }
   // Bytes travel once: others are here since an earlier entry.
   for (const one of needed) {
     const hash = Buffer.from(one, 'hex');
     if (db.get('SELECT 1 FROM blob WHERE hash = @hash', { hash }) === undefined)
       throw badBundle(file.name, bundled.at.number, `the bytes ${one} are missing`);
-    db.run('INSERT INTO blob_ref (hash, entry_id) VALUES (@hash, @id) ON CONFLICT DO NOTHING', { hash, id });
+    db.run(refersTo, { hash, id });
   }
 }
 

@@ -65,6 +65,7 @@ const sometimes: Readonly<Record<string, Is>> = {
   edge: (v) => typeof v === 'string' && nameFault(v) === undefined,
   derived: (v) => v === true,
   evidence: text,
+  call: text,
   task: oneOf(tasks),
   delivery: oneOf(['merged', 'discarded']),
 };

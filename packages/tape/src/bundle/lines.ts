@@ -1,12 +1,12 @@
+import type { Db } from '../db/db.ts';
 import type { Seq } from '../entry/entry.ts';
 import { hex } from '../entry/hash.ts';
 import { nameFault, quote, tapeName } from '../entry/name.ts';
 import type { LineageLine } from '../lineage/line.ts';
 import { rowDigest } from '../lineage/line.ts';
 import { closesCircle } from '../lineage/link.ts';
-import { addLine, graphStatus, type SaidLine } from '../lineage/outbox.ts';
+import { addLine, graphStatus, lastLine, type SaidLine } from '../lineage/outbox.ts';
 import { freeNames, insertAlias, isAlias, lookAlike, readsAsPoint, reclaimNames } from '../session/names.ts';
-import type { Db } from '../sqlite/sqlite.ts';
 import type { Writer } from '../tape/append.ts';
 import { findNamed } from '../tape/find.ts';
 import { segments } from '../tape/interval.ts';
@@ -125,13 +125,14 @@ class Adopting {
     const isNameless = this.#isNameless(line.session, tape);
     if (line.alias !== undefined && !isNameless && !this.#mayAlias(bundled, tape)) return;
     const state = this.#change(tape, before, { now, at: Date.parse(line.at) });
-    const g = addLine(
+    addLine(
       this.#db,
       { ...this.#lineOf(line, { tape, into, state, plan }), parent_session_id: linked.name },
       { tape: tape.id, peer: into?.id ?? linked.id },
     );
     this.added += 1;
-    if (!isNameless && (line.type === 'alias' || line.type === 'unalias')) this.#alias(line, tape, g);
+    if (!isNameless && (line.type === 'alias' || line.type === 'unalias'))
+      this.#alias(line, tape, lastLine(this.#db));
   }
 
   /** Writes the states that lines have changed. */

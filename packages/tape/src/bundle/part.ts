@@ -1,7 +1,7 @@
+import type { Db } from '../db/db.ts';
 import type { Seq } from '../entry/entry.ts';
 import { hex } from '../entry/hash.ts';
 import { TapeError } from '../errors.ts';
-import type { Db } from '../sqlite/sqlite.ts';
 import type { Writer } from '../tape/append.ts';
 import { findTape } from '../tape/find.ts';
 import { type Lifecycle, type Ref, selectTape, type TapeRow } from '../tape/tape.ts';

@@ -1,4 +1,5 @@
 import { CallsOnTape } from '../check/calls.ts';
+import type { Db } from '../db/db.ts';
 import { blobHashes } from '../entry/blob.ts';
 import { callOf } from '../entry/call.ts';
 import type { EntryKind, Seq } from '../entry/entry.ts';
@@ -8,7 +9,6 @@ import { isRunOpenAfter } from '../entry/run-state.ts';
 import { sourceTime } from '../entry/source-time.ts';
 import { type Conversation, heard, speakerOf } from '../entry/speaker.ts';
 import { saveTouches, touchesOf } from '../entry/touch.ts';
-import type { Db } from '../sqlite/sqlite.ts';
 import { addCall, type CallsRow, callsRow, saveCalls } from '../tape/calls.ts';
 import { loadBatch } from '../tape/open-calls.ts';
 import { saveRun } from '../tape/open-run.ts';
@@ -88,7 +88,7 @@ export class Projection {
     for (const { from_seq, to_seq, calls } of this.#calls.rows())
       this.#db.run(
         `INSERT INTO open_calls (tape_id, from_seq, to_seq, calls) VALUES (@id, @from, @to, @calls)
-           ON CONFLICT DO UPDATE SET to_seq = @to, calls = @calls`,
+           ON CONFLICT (tape_id, from_seq) DO UPDATE SET to_seq = @to, calls = @calls`,
         { id, from: from_seq, to: to_seq, calls },
       );
     if (this.#usage.size > 0) saveCalls(this.#db, id, this.#usage.values());

@@ -1,6 +1,6 @@
+import type { Db } from '../db/db.ts';
 import type { Seq } from '../entry/entry.ts';
 import { hex } from '../entry/hash.ts';
-import type { Db } from '../sqlite/sqlite.ts';
 import type { Interval } from '../tape/interval.ts';
 import { selectTape, type TapeRow } from '../tape/tape.ts';
 import { belowInTree } from '../tape/tree.ts';

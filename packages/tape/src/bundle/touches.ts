@@ -1,9 +1,9 @@
 import { BesideTapes } from '../check/beside.ts';
 import { broughtBy } from '../check/touches.ts';
+import type { Db } from '../db/db.ts';
 import type { Seq } from '../entry/entry.ts';
 import { isObject } from '../entry/json.ts';
 import { parsed } from '../entry/parsed.ts';
-import type { Db } from '../sqlite/sqlite.ts';
 import { type TapeRow, tapeById } from '../tape/tape.ts';
 import type { Planned } from './plan.ts';
 
@@ -68,7 +68,7 @@ function touchMark(
   for (const [what, wrote] of broughtBy(db, tapes, { child: child.id, state }))
     db.run(
       `INSERT INTO touch (tape_id, what, seq, wrote, via) VALUES (@tape, @what, @seq, @wrote, @via)
-         ON CONFLICT DO UPDATE SET wrote = @wrote, via = @via`,
+         ON CONFLICT (tape_id, what, seq) DO UPDATE SET wrote = @wrote, via = @via`,
       { tape: tape.id, what, seq, wrote: wrote ? 1 : 0, via: child.name },
     );
 }

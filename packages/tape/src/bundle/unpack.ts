@@ -191,7 +191,7 @@ async function* piped(chunks: AsyncIterable<Uint8Array>, unpacker: Transform): A
 
 /** Opens a new file of mode 0600 beside a database, or among temporary files, and takes its name away. */
 function unnamedFile(beside: string): number {
-  const directory = beside === ':memory:' ? tmpdir() : dirname(beside);
+  const directory = beside === ':memory:' || beside.includes('://') ? tmpdir() : dirname(beside);
   const path = join(directory, `import-${randomBytes(6).toString('hex')}.part`);
   try {
     const fd = openSync(

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
+import type { Db } from '../db/db.ts';
 import { blobHashes } from '../entry/blob.ts';
 import { hex } from '../entry/hash.ts';
 import { parsed } from '../entry/parsed.ts';
 import { encodeLine, isTitleErased, type LineageLine, rowDigest } from '../lineage/line.ts';
 import type { OnProgress } from '../progress.ts';
-import type { Db } from '../sqlite/sqlite.ts';
 import type { Ref, TapeRow } from '../tape/tape.ts';
 import {
   type BundleHeader,
@@ -176,10 +176,10 @@ function linesOf(db: Db, tapes: readonly Travelling[], knows: (event: string) =>
   const ids = JSON.stringify(tapes.map(({ tape }) => tape.id));
   const lines = db.all<LineRow>(
     `SELECT tape_id AS tape, event_id AS event, line FROM lineage WHERE g IN (
-         SELECT g FROM lineage WHERE tape_id IN (SELECT value FROM json_each(@ids))
+         SELECT g FROM lineage WHERE tape_id IN (SELECT CAST(value AS BIGINT) FROM json_each(@ids))
          UNION SELECT l.g FROM tape c JOIN lineage l ON l.tape_id = c.id
-           WHERE c.parent_id IN (SELECT value FROM json_each(@ids)) AND l.type IN ('merge','discard')
-             AND l.peer_id IN (SELECT value FROM json_each(@ids))) ORDER BY g`,
+           WHERE c.parent_id IN (SELECT CAST(value AS BIGINT) FROM json_each(@ids)) AND l.type IN ('merge','discard')
+             AND l.peer_id IN (SELECT CAST(value AS BIGINT) FROM json_each(@ids))) ORDER BY g`,
     { ids },
   );
   const inFile = new Set(tapes.map(({ tape }) => tape.id));

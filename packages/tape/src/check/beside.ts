@@ -1,8 +1,8 @@
+import type { Db } from '../db/db.ts';
 import type { Seq } from '../entry/entry.ts';
 import type { JsonObject } from '../entry/json.ts';
 import { parsed } from '../entry/parsed.ts';
 import { hashLine } from '../lineage/line.ts';
-import type { Db } from '../sqlite/sqlite.ts';
 import { type CallsRow, callsColumns } from '../tape/calls.ts';
 import { selectTape, type TapeRow, tapeById } from '../tape/tape.ts';
 import { KeptEntries } from './kept-entries.ts';

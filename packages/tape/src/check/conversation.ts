@@ -1,6 +1,6 @@
+import type { Db } from '../db/db.ts';
 import { parsed } from '../entry/parsed.ts';
 import { type Conversation, heard, type Speaker, silence, speakerOf } from '../entry/speaker.ts';
-import type { Db } from '../sqlite/sqlite.ts';
 import type { TapeRow } from '../tape/tape.ts';
 import { type Problem, problemsOf } from './problem.ts';
 

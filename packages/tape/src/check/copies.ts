@@ -1,6 +1,6 @@
+import type { Db } from '../db/db.ts';
 import type { Seq } from '../entry/entry.ts';
 import { parsed } from '../entry/parsed.ts';
-import type { Db } from '../sqlite/sqlite.ts';
 import type { TapeRow } from '../tape/tape.ts';
 import { type Problem, problemsOf } from './problem.ts';
 import { isOtherSummary } from './summaries.ts';

@@ -1,5 +1,5 @@
+import type { Db } from '../db/db.ts';
 import { TapeError } from '../errors.ts';
-import type { Db } from '../sqlite/sqlite.ts';
 import type { Problem } from './problem.ts';
 import { schemaProblems } from './schema.ts';
 

@@ -1,8 +1,8 @@
 import type { Sources } from '../clock.ts';
+import type { Db } from '../db/db.ts';
 import { tapeName } from '../entry/name.ts';
 import { erasedAt } from '../history/wipe.ts';
 import { indexedTo, newestId } from '../search/text-index.ts';
-import type { Db } from '../sqlite/sqlite.ts';
 import { isLive, type LeaseRow } from '../tape/lease.ts';
 import { refIn, type TapeRow } from '../tape/tape.ts';
 import { viewVersions } from '../view/select.ts';
@@ -50,8 +50,8 @@ export function* examine(db: Db, realm: string, sources: Sources): Generator<Fin
         `process ${lease.pid ?? 'unknown'} did not release the lease of '${shownIn(realm, lease)}'`,
       );
   const waiting = db.all<Named & { acts: number; messages: number }>(
-    `SELECT t.ulid, t.realm, t.name, t.incarnation, t.lifecycle, sum(i.body ->> '$.type' IN ('append', 'merge')) AS acts,
-         sum(i.body ->> '$.type' IN ('input', 'answer')) AS messages
+    `SELECT t.ulid, t.realm, t.name, t.incarnation, t.lifecycle, count(*) FILTER (WHERE i.body ->> '$.type' IN ('append', 'merge')) AS acts,
+         count(*) FILTER (WHERE i.body ->> '$.type' IN ('input', 'answer')) AS messages
        FROM inbox i JOIN tape t ON t.id = i.tape_id
        WHERE json_valid(i.body) AND NOT EXISTS (SELECT 1 FROM lease l WHERE l.tape_id = t.id) GROUP BY t.id ORDER BY t.id`,
   );
@@ -96,10 +96,12 @@ export function* examine(db: Db, realm: string, sources: Sources): Generator<Fin
 /** Finds sessions with recorded views of other rules than those of this build: `verifyViews` leaves them out. */
 function* unprovedViews(db: Db, realm: string): Generator<Finding> {
   const tapes = db.all<Named & { n: number; versions: string }>(
-    `SELECT t.ulid, t.realm, t.name, t.incarnation, t.lifecycle, count(*) AS n, json_group_array(DISTINCT v.version) AS versions
+    `SELECT t.ulid, t.realm, t.name, t.incarnation, t.lifecycle, count(*) AS n, json_group_array(DISTINCT CAST(v.version AS TEXT)) AS versions
        FROM (${viewsIn('meta', '$.view')} UNION ALL ${viewsIn('payload', '$.view')} AND e.kind = 'event'
          UNION ALL ${viewsIn('payload', '$.state.asked')} AND e.kind = 'anchor') v
-       JOIN tape t ON t.id = v.tape_id WHERE coalesce(v.version, 0) NOT IN (${viewVersions.join(', ')}) GROUP BY t.id ORDER BY t.id`,
+       JOIN tape t ON t.id = v.tape_id 
+       WHERE coalesce(CAST(v.version AS TEXT), '') NOT IN (${viewVersions.map((one) => `'${one}'`).join(', ')})
+       GROUP BY t.id ORDER BY t.id`,
   );
   for (const { n, versions, ...tape } of tapes) {
     const views = n === 1 ? '1 view' : `${n} views`;

@@ -1,8 +1,8 @@
+import type { Db } from '../db/db.ts';
 import type { Seq } from '../entry/entry.ts';
 import { sha256 } from '../entry/hash.ts';
 import { isObject, type Json, type JsonObject } from '../entry/json.ts';
 import { cutField } from '../lineage/outbox.ts';
-import type { Db } from '../sqlite/sqlite.ts';
 import { segments } from '../tape/interval.ts';
 import type { TapeRow } from '../tape/tape.ts';
 import type { BesideTapes } from './beside.ts';

@@ -1,6 +1,6 @@
+import type { Db } from '../db/db.ts';
 import type { Seq } from '../entry/entry.ts';
 import type { ChainLink } from '../entry/hash.ts';
-import type { Db } from '../sqlite/sqlite.ts';
 import { isReadable } from './readable.ts';
 
 /**

@@ -1,8 +1,8 @@
+import type { Db } from '../db/db.ts';
 import { hex } from '../entry/hash.ts';
 import type { JsonObject } from '../entry/json.ts';
 import { parsed } from '../entry/parsed.ts';
 import { firstLinePrev, hashLine } from '../lineage/line.ts';
-import type { Db } from '../sqlite/sqlite.ts';
 import type { TapeRow } from '../tape/tape.ts';
 import type { Beside } from './beside.ts';
 import { agree, LinesBySession } from './lines.ts';
@@ -110,9 +110,9 @@ function lastChained(db: Db): number | undefined {
   for (;;) {
     // The first page finds lines below 1, too.
     const { lines, chained, to } = db.get<{ lines: number; chained: number; to: number }>(
-      `SELECT count(*) AS lines, coalesce(sum(follows), 0) AS chained, coalesce(max(g), 0) AS "to" FROM (
+      `SELECT count(*) AS lines, count(*) FILTER (WHERE follows) AS chained, coalesce(max(g), 0) AS "to" FROM (
          SELECT l.g, instr(l.line, '"prev":"' || CASE WHEN l.g = 1 THEN @first ELSE lower(hex(p.hash)) END || '"') > 0 AS follows
-           FROM lineage l LEFT JOIN lineage p ON p.g = l.g - 1 WHERE l.g > @after ORDER BY l.g LIMIT @limit)`,
+           FROM lineage l LEFT JOIN lineage p ON p.g = l.g - 1 WHERE l.g > @after ORDER BY l.g LIMIT @limit) page`,
       { after: last === 0 ? -Infinity : last, first: firstLinePrev, limit: chainRows },
     ) ?? { lines: 0, chained: 0, to: 0 };
     if (chained !== lines || (lines > 0 && to !== last + lines)) return undefined;

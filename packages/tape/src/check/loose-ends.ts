@@ -1,3 +1,4 @@
+import type { Db } from '../db/db.ts';
 import type { Seq } from '../entry/entry.ts';
 import { isObject, type JsonObject } from '../entry/json.ts';
 import { parsed } from '../entry/parsed.ts';
@@ -5,7 +6,6 @@ import { TapeError } from '../errors.ts';
 import type { LineageLine } from '../lineage/line.ts';
 import { parseLine } from '../lineage/read.ts';
 import type { OnProgress } from '../progress.ts';
-import type { Db } from '../sqlite/sqlite.ts';
 import { summarizerKind } from '../tape/info.ts';
 import { isReadable } from './readable.ts';
 
@@ -34,15 +34,41 @@ export function looseEnds(db: Db, onProgress?: OnProgress): LooseEnds {
     });
     const last = tapes.at(-1);
     if (last === undefined) break;
-    const edges = db.all<Edge>(selectEdges, { after, last: last.id });
-    const byTape = Map.groupBy(edges, ({ tape }) => tape);
-    for (const tape of tapes) ends.look(tape, byTape.get(tape.id) ?? []);
+    ends.lookAll(
+      tapes,
+      db.all<Edge>(`${selectEdges} AND l.tape_id > @after AND l.tape_id <= @last`, { after, last: last.id }),
+    );
     done += tapes.length;
     onProgress?.({ done, total: Math.max(done, total) });
     after = last.id;
   }
-  const found = ends.found().flatMap((id) => db.all<Named>(selectNamed, { id }));
-  return { sessions: ends.sessions, found };
+  return { sessions: ends.sessions, found: named(db, ends.found()) };
+}
+
+/** The same of some tapes. Those whose counterparts are other tapes have loose ends: an audit finds out. */
+export function looseEndsIn(db: Db, ids: readonly number[]): LooseEnds {
+  const ends = new Ends();
+  const wanted = new Set(ids);
+  const sorted = [...wanted].sort((a, b) => a - b);
+  for (let at = 0; at < sorted.length; at += pageTapes) {
+    const page = { ids: JSON.stringify(sorted.slice(at, at + pageTapes)) };
+    ends.lookAll(
+      db.all<TapeSigns>(
+        `${selectSigns} WHERE t.id IN (SELECT CAST(value AS BIGINT) FROM json_each(@ids)) ORDER BY t.id`,
+        page,
+      ),
+      db.all<Edge>(
+        `${selectEdges} AND l.tape_id IN (SELECT CAST(value AS BIGINT) FROM json_each(@ids))`,
+        page,
+      ),
+    );
+  }
+  const found = ends.found().filter((id) => wanted.has(id));
+  return { sessions: ends.sessions, found: named(db, found) };
+}
+
+function named(db: Db, ids: readonly number[]): LooseEnds['found'] {
+  return ids.flatMap((id) => db.all<Named>(selectNamed, { id }));
 }
 
 interface Named {
@@ -84,7 +110,7 @@ const isDelegated = '(t.deliver IS NOT NULL OR t.task IS NOT NULL)';
 
 const selectSigns = `SELECT t.id, t.ulid, t.name, t.base_seq AS base, t.head_seq AS head,
   t.lifecycle NOT IN ('staging','purged') AS isAudited,
-  (t.settled_seq <> t.head_seq OR coalesce(t.task = 'running', 0)
+  (t.settled_seq <> t.head_seq OR coalesce(t.task, '') = 'running'
     OR EXISTS (SELECT 1 FROM open_run WHERE tape_id = t.id) OR EXISTS (SELECT 1 FROM stream_chunk WHERE tape_id = t.id)
     OR EXISTS (SELECT 1 FROM lease WHERE tape_id = t.id) OR EXISTS (SELECT 1 FROM inbox WHERE tape_id = t.id)
     OR EXISTS (SELECT 1 FROM entry WHERE tape_id = t.id AND name IN ('merge/refused','inbox/refused'))
@@ -92,9 +118,9 @@ const selectSigns = `SELECT t.id, t.ulid, t.name, t.base_seq AS base, t.head_seq
     OR EXISTS (SELECT 1 FROM entry WHERE tape_id = t.id AND seq > t.head_seq - ${backMax} AND NOT ${isReadable})
     OR EXISTS (SELECT 1 FROM entry WHERE tape_id = t.id AND seq BETWEEN t.base_seq + 1 AND t.base_seq + 2
       AND t.parent_id IS NOT NULL AND NOT ${isReadable})) AS isOpen,
-  p.ulid AS parent, coalesce(t.delivery = 'merged', 0) AS isMerged,
-  CASE WHEN p.id IS NULL OR t.delivery = 'discarded' THEN 0
-    WHEN ${isDelegated} THEN t.kind <> '${summarizerKind}' AND NOT (coalesce(t.deliver = 'notify', 0) AND t.task IS NOT NULL)
+  p.ulid AS parent, coalesce(t.delivery, '') = 'merged' AS isMerged,
+  CASE WHEN p.id IS NULL OR t.delivery = 'discarded' THEN false
+    WHEN ${isDelegated} THEN t.kind <> '${summarizerKind}' AND NOT (coalesce(t.deliver, '') = 'notify' AND t.task IS NOT NULL)
     ELSE t.lifecycle = 'active'
       AND EXISTS (SELECT 1 FROM entry WHERE tape_id = t.id AND seq = t.base_seq + 2 AND kind = 'anchor' AND name = 'intention')
       AND EXISTS (SELECT 1 FROM entry WHERE tape_id = t.id AND seq > t.base_seq + 2 AND kind IN ${mergeable}) END AS isOwed,
@@ -135,8 +161,7 @@ const selectEdges = `SELECT l.tape_id AS tape, l.type, l.g, l.line, l.seq, l.to_
     LEFT JOIN entry m ON m.tape_id = q.id AND m.seq = l.seq AND m.seq > q.base_seq AND m.seq <= q.head_seq
       AND m.kind = 'anchor' AND ${readable('m')}
     LEFT JOIN entry x ON x.tape_id = l.tape_id AND x.seq = l.to_seq AND l.type <> 'fork' AND ${readable('x')}
-  WHERE l.tape_id > @after AND l.tape_id <= @last AND l.type IN ('fork','merge','discard') AND l.g > 0
-  ORDER BY l.tape_id, l.type, l.g`;
+  WHERE l.type IN ('fork','merge','discard') AND l.g > 0`;
 
 function readable(of: string): string {
   return isReadable.replaceAll(/\b(payload|meta)\b/g, `${of}.$1`);
@@ -149,7 +174,13 @@ class Ends {
   /** Marks of merges less the lines that agree with one, by tape, where these numbers differ. */
   readonly #unmatched = new Map<number, number>();
 
-  look(tape: TapeSigns, edges: readonly Edge[]): void {
+  /** Looks at some tapes, and at the lines that are about them. */
+  lookAll(tapes: readonly TapeSigns[], edges: readonly Edge[]): void {
+    const byTape = Map.groupBy(edges, ({ tape }) => tape);
+    for (const tape of tapes) this.#look(tape, byTape.get(tape.id) ?? []);
+  }
+
+  #look(tape: TapeSigns, edges: readonly Edge[]): void {
     this.#count(tape.id, tape.marks);
     const lines = edges.map((edge) => ({ edge, line: lineOf(edge) }));
     const forks = lines.filter(({ edge }) => edge.type === 'fork');

@@ -1,9 +1,9 @@
+import type { Db } from '../db/db.ts';
 import type { Seq } from '../entry/entry.ts';
 import { sha256 } from '../entry/hash.ts';
 import { isObject, type Json, type JsonObject } from '../entry/json.ts';
 import { cutPart, mergeFrame, mergeSource } from '../merge/block.ts';
 import { backMax, collectResult, textVersion } from '../merge/collect.ts';
-import type { Db } from '../sqlite/sqlite.ts';
 import { segments } from '../tape/interval.ts';
 import type { TapeRow } from '../tape/tape.ts';
 import { type BesideTapes, isAdopted, type MarkRow } from './beside.ts';

@@ -1,5 +1,5 @@
+import type { Db } from '../db/db.ts';
 import { isRunOpenAfter, runNotes } from '../entry/run-state.ts';
-import type { Db } from '../sqlite/sqlite.ts';
 import { isRunOpen } from '../tape/open-run.ts';
 import type { TapeRow } from '../tape/tape.ts';
 import type { BesideTapes } from './beside.ts';

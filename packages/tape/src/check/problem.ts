@@ -1,4 +1,6 @@
+import { Suspended } from '../db/db.ts';
 import type { Seq } from '../entry/entry.ts';
+import { TapeError } from '../errors.ts';
 
 /**
  * Damage and its place. `session` owns the damaged entry; `seq` is null when no single entry is damaged. `not-here` is no
@@ -40,4 +42,11 @@ export type ReportProblem = (code: Problem['code'], seq: Seq | null, message: st
 
 export function problemsOf(session: string): ReportProblem {
   return (code, seq, message) => ({ code, session, seq, message });
+}
+
+/** Whether an error says nothing of the data that was read: nothing can be read now, as of a server that is gone. */
+export function stopsReading(error: unknown): boolean {
+  if (error instanceof Suspended) return true;
+  if (!(error instanceof TapeError)) return false;
+  return error.code === 'TAPE_CLOSED' || (error.data.server !== undefined && error.code !== 'TAPE_CORRUPT');
 }

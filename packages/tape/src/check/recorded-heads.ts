@@ -1,7 +1,7 @@
+import type { Db } from '../db/db.ts';
 import type { Seq } from '../entry/entry.ts';
 import { isObject } from '../entry/json.ts';
 import { parsed } from '../entry/parsed.ts';
-import type { Db } from '../sqlite/sqlite.ts';
 import { summarizerKind } from '../tape/info.ts';
 import type { TapeRow } from '../tape/tape.ts';
 import type { Beside, BesideTapes } from './beside.ts';

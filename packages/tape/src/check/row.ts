@@ -1,8 +1,8 @@
+import type { Db } from '../db/db.ts';
 import { isTime } from '../entry/iso-time.ts';
 import type { Json, JsonObject } from '../entry/json.ts';
 import { nameKey, tapeName } from '../entry/name.ts';
 import { isTitleErased, rowDigest } from '../lineage/line.ts';
-import type { Db } from '../sqlite/sqlite.ts';
 import type { TapeRow } from '../tape/tape.ts';
 import { type BesideTapes, isAdopted } from './beside.ts';
 import type { Problem } from './problem.ts';

@@ -1,7 +1,8 @@
+import type { Db } from '../db/db.ts';
 import { TapeError } from '../errors.ts';
 import { dropIndex } from '../search/text-index.ts';
 import { tables, triggers } from '../sqlite/schema.ts';
-import { Db } from '../sqlite/sqlite.ts';
+import { SqliteDb } from '../sqlite/sqlite.ts';
 import type { Problem } from './problem.ts';
 
 /** The SQL of tables, indexes and triggers, by their type and name: `trigger entry_update`. */
@@ -90,7 +91,7 @@ function problem(code: Problem['code'], message: string): Problem {
 }
 
 function expectedSchema(): Schema {
-  const expected = new Db(':memory:');
+  const expected = new SqliteDb(':memory:');
   try {
     expected.exec(tables + triggers);
     return schemaOf(expected);

@@ -1,7 +1,7 @@
+import type { Db } from '../db/db.ts';
 import { isObject, type Json, type JsonObject } from '../entry/json.ts';
 import { parsed } from '../entry/parsed.ts';
 import { assistantText } from '../merge/answer.ts';
-import type { Db } from '../sqlite/sqlite.ts';
 import { summarizerKind } from '../tape/info.ts';
 import type { TapeRow } from '../tape/tape.ts';
 

@@ -1,8 +1,8 @@
+import type { Db } from '../db/db.ts';
 import { patchPaths } from '../entry/artifact.ts';
 import type { Seq } from '../entry/entry.ts';
 import { isObject, type Json, type JsonObject } from '../entry/json.ts';
 import { type Touch, touchesOf } from '../entry/touch.ts';
-import type { Db } from '../sqlite/sqlite.ts';
 import type { TapeRow } from '../tape/tape.ts';
 import type { BesideTapes } from './beside.ts';
 import { type Problem, problemsOf } from './problem.ts';

@@ -1,4 +1,4 @@
-import type { Db } from '../sqlite/sqlite.ts';
+import type { Db } from '../db/db.ts';
 import { addCall, type CallsRow, type StoredCall, saveCalls, storedCall } from '../tape/calls.ts';
 import type { TapeRow } from '../tape/tape.ts';
 import { type Problem, problemsOf } from './problem.ts';

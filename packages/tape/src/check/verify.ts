@@ -7,10 +7,11 @@
  * result. Imports `merge`,
  * `search`, `lineage`, `tape` and what lies below them.
  */
+
+import type { Db } from '../db/db.ts';
 import { blobHashes } from '../entry/blob.ts';
 import type { Seq } from '../entry/entry.ts';
 import { bodyText, entryText, genesisHash, hex, sha256 } from '../entry/hash.ts';
-import type { Db } from '../sqlite/sqlite.ts';
 import { segments } from '../tape/interval.ts';
 import { type TapeRow, tapeById } from '../tape/tape.ts';
 import type { BesideTapes } from './beside.ts';

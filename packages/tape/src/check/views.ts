@@ -1,7 +1,7 @@
+import type { Db } from '../db/db.ts';
 import type { Entry, Seq } from '../entry/entry.ts';
 import { isObject, type Json, type JsonObject } from '../entry/json.ts';
 import { TapeError } from '../errors.ts';
-import type { Db } from '../sqlite/sqlite.ts';
 import { readEntries } from '../tape/read.ts';
 import { type TapeRow, tapeById } from '../tape/tape.ts';
 import { remakeOf } from '../view/manifest.ts';

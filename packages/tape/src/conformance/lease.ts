@@ -219,6 +219,21 @@ export const leaseChapter: Chapter = ({ test, expect }, open) => {
     expect(await runs()).toEqual([]);
   });
 
+  test('an owner that was overtaken saves nothing more of its answer', async () => {
+    await using store = await open();
+    await sessionOf(store, 'main', 1);
+    const first = await store.leases.acquire('main', { id: 'alice' });
+    const save = async (index: number, { epoch }: { readonly epoch: number }) =>
+      await store.live.save([{ session: 'main', run: 'run-1', chunks: [{ index, chunk: index }], epoch }]);
+    await save(0, first);
+    await store.leases.release(first);
+    const second = await store.leases.acquire('main', { id: 'bob' });
+    await save(1, first);
+    await save(2, second);
+    const [live] = await store.live.read('main');
+    expect(live?.chunks.map(({ index }) => index)).toEqual([0, 2]);
+  });
+
   test('an item for a run waits for one, and is removed with the append of its entries', async () => {
     await using store = await open();
     await sessionOf(store, 'main', 1);

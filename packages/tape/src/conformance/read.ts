@@ -108,9 +108,13 @@ export const readChapter: Chapter = ({ test, expect }, open) => {
     expect(await names({ under: 'main' })).toEqual(['one', 'two', 'aside', 'three']);
     expect(await names({ under: 'main', unfinished: true })).toEqual(['one', 'two', 'three']);
     expect(await names({ parent: 'main', unfinished: true })).toEqual(['one']);
+    expect(await store.sessions.unfinished('main')).toEqual({ children: 1, below: 3 });
+    expect(await store.sessions.unfinished('one', 'main')).toEqual({ children: 1, below: 3 });
+    expect(await store.sessions.unfinished('aside')).toEqual({ children: 1, below: 1 });
     await store.lineage.merge('two');
     await store.sessions.update('three', { lifecycle: 'archived' });
     expect(await names({ unfinished: true })).toEqual(['one', 'far']);
+    expect(await store.sessions.unfinished('one', 'main')).toEqual({ children: 0, below: 1 });
   });
 
   test('the lineage is read in order, from a line on, by session, and by type', async () => {

@@ -11,6 +11,9 @@ import {
   textOf,
 } from './contract.ts';
 
+/** Lets messages of a server arrive. */
+const pause = async () => await new Promise((resolve) => setTimeout(resolve, 10));
+
 /** What survives a restart, and two stores in one place. */
 export const restartChapter = (
   { test, expect }: Runner,
@@ -76,6 +79,8 @@ export const restartChapter = (
     expect((await all(two.entries.read('main', { last: 1 }))).map(textOf)).toEqual(['mine']);
     const seen = await one.changes();
     await two.inbox.post('main', { body: { type: 'append', drafts: [user('posted')] } });
+    // A store on a server gets a notification of it.
+    for (let tries = 0; (await one.changes()) === seen && tries < 200; tries += 1) await pause();
     expect((await one.changes()) === seen).toBe(false);
     expect(await one.leases.release(lease)).toBe(false);
     expect(await one.inbox.drain(lease)).toBe(1);

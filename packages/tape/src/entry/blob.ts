@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
+import type { Db } from '../db/db.ts';
 import { TapeError } from '../errors.ts';
-import type { Db } from '../sqlite/sqlite.ts';
 import { hex } from './hash.ts';
 
 /** Replaces bytes in a payload. The store keeps the bytes once, by their SHA-256. */
@@ -216,15 +216,19 @@ export function dropUnneeded(db: Db, hashes: readonly Uint8Array[]): void {
     );
 }
 
-/** Stores blobs and records that an entry refers to them. */
-export function keepBlobs(db: Db, entryId: number, blobs: readonly Blob[]): void {
+/** Stores blobs and records that the entry at a position of a tape refers to them. */
+export function keepBlobs(
+  db: Db,
+  entry: { readonly tapeId: number; readonly seq: number },
+  blobs: readonly Blob[],
+): void {
   storeBlobs(db, blobs);
-  for (const { hash } of blobs) {
-    db.run('INSERT INTO blob_ref (hash, entry_id) VALUES (@hash, @entryId) ON CONFLICT DO NOTHING', {
-      hash,
-      entryId,
-    });
-  }
+  for (const { hash } of blobs)
+    db.run(
+      `INSERT INTO blob_ref (hash, entry_id) SELECT @hash, id FROM entry WHERE tape_id = @tapeId AND seq = @seq
+         ON CONFLICT DO NOTHING`,
+      { hash, ...entry },
+    );
 }
 
 /**

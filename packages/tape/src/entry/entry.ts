@@ -1,7 +1,7 @@
 /**
  * Entries: what one may hold, and its stored form. `encode.ts` turns a draft into its stored form, with the
- * bytes of `blob.ts` and `spill.ts` beside it, by the rules of `json.ts`, `name.ts` and `hash.ts`. Imports
- * `sqlite`, for the tables of bytes and touches, and `errors`.
+ * bytes of `blob.ts` and `spill.ts` beside it, by the rules of `json.ts`, `name.ts` and `hash.ts`. Imports `db`,
+ * for the tables of bytes and touches, and `errors`.
  */
 import { isObject, type Json, type JsonObject } from './json.ts';
 import { parseAnchorName } from './name.ts';

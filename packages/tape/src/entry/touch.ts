@@ -1,4 +1,4 @@
-import type { Db } from '../sqlite/sqlite.ts';
+import type { Db } from '../db/db.ts';
 import type { EntryKind, Meta, Seq } from './entry.ts';
 import { isObject, type Json } from './json.ts';
 

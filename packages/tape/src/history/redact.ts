@@ -109,14 +109,13 @@ export function redactEntries(
   tape: TapeRow,
   { seqs, ...redaction }: Redaction & { readonly seqs: readonly Seq[] },
 ): Omit<Redacted, 'logEmptied'>[] {
-  let isIndexed = false;
+  const erased: number[] = [];
   const done = seqs.map((seq) => {
     // The redaction before it has moved the head of its tape.
     const owner = ownerOfSeq(writer, tapeById(writer.db, tape.id), seq);
-    return redactEntry(writer, owner, { seq, ...redaction, onIndexed: () => (isIndexed = true) });
+    return redactEntry(writer, owner, { seq, ...redaction, onErased: (id) => erased.push(id) });
   });
-  // The index keeps a deleted row's words until its segments are merged.
-  if (isIndexed) writer.db.run(`INSERT INTO entry_fts (entry_fts) VALUES ('optimize')`);
+  writer.db.forgetWords(erased);
   crashPoint('redact/index');
   return done;
 }
@@ -129,8 +128,8 @@ function redactEntry(
     reason,
     epochOf,
     settles,
-    onIndexed,
-  }: Redaction & { readonly seq: Seq; readonly onIndexed: () => void },
+    onErased,
+  }: Redaction & { readonly seq: Seq; readonly onErased: (entry: number) => void },
 ): Omit<Redacted, 'logEmptied'> {
   const { db } = writer;
   const epoch = epochOf(owner);
@@ -153,7 +152,7 @@ function redactEntry(
   const call = storedCall(entry);
   if (call !== undefined) removeCall(db, owner.id, seq, call);
   db.run('DELETE FROM touch WHERE tape_id = @id AND seq = @seq', { id: owner.id, seq });
-  if (db.run('DELETE FROM entry_fts WHERE rowid = @id', { id: entry.id }) > 0) onIndexed();
+  onErased(entry.id);
   forgetBlobs(writer, entry.id);
   crashPoint('redact/bytes');
   return { session: owner.name, seq, by, repeated: false, quotedBy };
@@ -176,7 +175,7 @@ function mergesOf({ db }: Writer, owner: TapeRow, seq: Seq): string[] {
     .all<{ name: string; seq: Seq }>(
       `SELECT t.name, e.seq FROM lineage l JOIN tape t ON t.id = l.peer_id
          JOIN entry e ON e.tape_id = l.peer_id AND e.seq = l.seq + 1
-         WHERE l.tape_id = @id AND l.type = 'merge' AND l.to_seq >= @seq AND l.line ->> '$.range[0]' <= @seq
+         WHERE l.tape_id = @id AND l.type = 'merge' AND l.to_seq >= @seq AND CAST(l.line ->> '$.range[0]' AS BIGINT) <= @seq
            AND e.payload IS NOT NULL ORDER BY l.g`,
       { id: owner.id, seq },
     )

@@ -1,6 +1,6 @@
+import type { Db } from '../db/db.ts';
 import { TapeError } from '../errors.ts';
 import { pause } from '../sqlite/lock-wait.ts';
-import type { Db } from '../sqlite/sqlite.ts';
 import type { Writer } from '../tape/append.ts';
 
 /**
@@ -10,13 +10,16 @@ import type { Writer } from '../tape/append.ts';
 
 /** Marks that the file may have bytes of what was erased, in the transaction of the erasure. */
 export function markErased({ db, sources }: Writer): void {
-  db.run(`INSERT OR REPLACE INTO home (key, value) VALUES ('erased', @value)`, {
-    value: new Date(sources.now()).toISOString(),
-  });
+  if (!db.hasFile) return;
+  db.run(
+    `INSERT INTO home (key, value) VALUES ('erased', @value) ON CONFLICT (key) DO UPDATE SET value = excluded.value`,
+    { value: new Date(sources.now()).toISOString() },
+  );
 }
 
 /** When content was erased that the file may still have; undefined for a file without any. */
 export function erasedAt(db: Db): string | undefined {
+  if (!db.hasFile) return undefined;
   return db.get<{ value: string }>(`SELECT value FROM home WHERE key = 'erased'`)?.value;
 }
 

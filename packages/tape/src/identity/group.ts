@@ -1,5 +1,5 @@
+import type { Db } from '../db/db.ts';
 import { aliasTape, unaliasTape } from '../session/alias.ts';
-import type { Db } from '../sqlite/sqlite.ts';
 import type { Writer } from '../tape/append.ts';
 import { isTyped } from '../tape/info.ts';
 import { linkedTo, linkName, nameInLink } from '../tape/link.ts';

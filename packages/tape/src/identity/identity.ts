@@ -5,9 +5,10 @@
  * is an alias of its session, and a session stands for another one by the alias `link:NAME`. Imports `session` and what
  * lies below it.
  */
+
+import type { Db } from '../db/db.ts';
 import { quote } from '../entry/name.ts';
 import { TapeError } from '../errors.ts';
-import type { Db } from '../sqlite/sqlite.ts';
 import { findNamed } from '../tape/find.ts';
 import { linkName } from '../tape/link.ts';
 import { type TapeRow, tapeById } from '../tape/tape.ts';

@@ -1,8 +1,8 @@
+import type { Db } from '../db/db.ts';
 import { sha256 } from '../entry/hash.ts';
 import { nameFault, nameMax, quote } from '../entry/name.ts';
 import { TapeError } from '../errors.ts';
 import { isFree } from '../session/names.ts';
-import type { Db } from '../sqlite/sqlite.ts';
 import { linkName } from '../tape/link.ts';
 import { tapeByName } from '../tape/tape.ts';
 

@@ -1,7 +1,7 @@
+import type { Db } from '../db/db.ts';
 import { quote } from '../entry/name.ts';
 import { TapeError } from '../errors.ts';
 import { ensureSession, type SessionInit } from '../session/session.ts';
-import type { Db } from '../sqlite/sqlite.ts';
 import type { Writer } from '../tape/append.ts';
 import type { TapeRow } from '../tape/tape.ts';
 import { type Group, groupOf, setGroup } from './group.ts';

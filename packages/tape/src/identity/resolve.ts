@@ -1,8 +1,8 @@
+import type { Db } from '../db/db.ts';
 import { quote } from '../entry/name.ts';
 import { TapeError } from '../errors.ts';
 import { aliasTape } from '../session/alias.ts';
 import { ensureSession, type SessionInit } from '../session/session.ts';
-import type { Db } from '../sqlite/sqlite.ts';
 import type { Writer } from '../tape/append.ts';
 import { linkName } from '../tape/link.ts';
 import { assertActive, type TapeRow } from '../tape/tape.ts';

@@ -1,4 +1,5 @@
 import { crashPoint } from '../crash-point.ts';
+import type { Db } from '../db/db.ts';
 import { blobHashes, dropUnneeded, loadBlob, restoreBlobs } from '../entry/blob.ts';
 import type { Draft } from '../entry/entry.ts';
 import { isoTime, isTime } from '../entry/iso-time.ts';
@@ -9,7 +10,7 @@ import { mergeTape } from '../merge/merge.ts';
 import { planMerge } from '../merge/plan.ts';
 import { processOwner } from '../owner.ts';
 import { type Writer, writeEntries } from '../tape/append.ts';
-import { acquireLease, type Lease, liveLease, releaseLease } from '../tape/lease.ts';
+import { acquireLease, endLease, type Lease, liveLease, releaseLease } from '../tape/lease.ts';
 import { settleDead } from '../tape/leftovers.ts';
 import type { Posting } from '../tape/post.ts';
 import { type TapeRow, tapeById } from '../tape/tape.ts';
@@ -47,17 +48,35 @@ interface InboxRow {
 
 /** Returns the inbox of a session, oldest item first. */
 export function inboxItems({ db }: Pick<Writer, 'db'>, tape: TapeRow): InboxItem[] {
-  return db
-    .all<InboxRow>('SELECT * FROM inbox WHERE tape_id = @tape ORDER BY id', { tape: tape.id })
-    .map((row) => ({
-      id: row.ulid,
-      mode: row.mode,
-      source: row.source,
-      key: row.key,
-      body: bodyOf(tape, row),
-      queuedAt: row.queued_at,
-      ...(row.id <= db.elsewhere.inbox && { elsewhere: true }),
-    }));
+  const rows = db.all<InboxRow>('SELECT * FROM inbox WHERE tape_id = @tape ORDER BY id', { tape: tape.id });
+  return rows.map((row) => itemOf(db, tape, row));
+}
+
+function itemOf(db: Db, tape: TapeRow, row: InboxRow): InboxItem {
+  return {
+    id: row.ulid,
+    mode: row.mode,
+    source: row.source,
+    key: row.key,
+    body: bodyOf(tape, row),
+    queuedAt: row.queued_at,
+    ...(row.id <= db.elsewhere.inbox && { elsewhere: true }),
+  };
+}
+
+/** The items with which a drain begins. One that takes few does not read all of a long inbox each time. */
+function firstItems(
+  { db }: Writer,
+  tape: TapeRow,
+  { later, most }: { readonly later: readonly string[]; readonly most: number },
+): InboxItem[] {
+  if (most === Number.POSITIVE_INFINITY) return inboxItems({ db }, tape);
+  const rows = db.all<InboxRow>(
+    `SELECT * FROM inbox WHERE tape_id = @tape AND CASE body ->> '$.type'
+         WHEN 'append' THEN true WHEN 'merge' THEN @settled = 1 ELSE false END ORDER BY id LIMIT @limit`,
+    { tape: tape.id, settled: tape.settled_seq === tape.head_seq ? 1 : 0, limit: later.length + most },
+  );
+  return rows.map((row) => itemOf(db, tape, row));
 }
 
 function bodyOf({ name }: TapeRow, { ulid, body, queued_at }: InboxRow): InboxBody {
@@ -80,17 +99,23 @@ export function tapesWithInbox({ db }: Pick<Writer, 'db'>): number[] {
 const drainFailures: ReadonlySet<TapeErrorCode> = new Set(['TAPE_FENCED', 'TAPE_IO', 'TAPE_LOCKED']);
 
 /**
- * Applies and removes appends and merges, oldest first, in the caller's transaction; returns how many. An
- * item that fails leaves an `inbox/refused` or `merge/refused` event with the reason. Items in `later` stay
+ * Applies and removes appends and merges, oldest first, in the caller's transaction, at most `most`; returns how
+ * many. An item that fails leaves an `inbox/refused` or `merge/refused` event with the reason. Items in `later` stay
  * in the inbox.
  */
 export function drainInbox(
   writer: Writer,
   realm: string,
-  { tapeId, lease, later = [] }: { tapeId: number; lease: Lease; later?: readonly string[] },
+  {
+    tapeId,
+    lease,
+    later = [],
+    most = Number.POSITIVE_INFINITY,
+  }: { tapeId: number; lease: Lease; later?: readonly string[]; most?: number },
 ): number {
   let taken = 0;
-  for (const item of inboxItems(writer, tapeById(writer.db, tapeId))) {
+  for (const item of firstItems(writer, tapeById(writer.db, tapeId), { later, most })) {
+    if (taken >= most) break;
     if (item.body.type !== 'append' && item.body.type !== 'merge') continue;
     if (later.includes(item.id)) continue;
     const tape = tapeById(writer.db, tapeId);
@@ -118,6 +143,7 @@ export function takeItems(
   handled: readonly HandledItem[],
   lease: Lease,
 ): number {
+  if (handled.length === 0) return 0;
   const items = new Map(inboxItems(writer, tapeById(writer.db, tapeId)).map((item) => [item.id, item]));
   let count = 0;
   for (const { id, drafts } of handled) {
@@ -149,23 +175,30 @@ function withOrigin(draft: Draft, { source, mode, queuedAt, elsewhere }: InboxIt
 }
 
 /**
- * Drains the inbox of a session without an owner, in the caller's transaction; returns how many items. Returns
- * undefined, and does nothing, when the session has a live lease.
+ * Drains the inbox of a session without an owner, in the caller's transaction, at most `most` items; returns how many.
+ * Returns undefined, and does nothing, when the session has a live lease.
  */
-export function drainInPlaceOfOwner(writer: Writer, realm: string, tape: TapeRow): number | undefined {
+export function drainInPlaceOfOwner(
+  writer: Writer,
+  realm: string,
+  tape: TapeRow,
+  most: number = Number.POSITIVE_INFINITY,
+): number | undefined {
   const { db, sources } = writer;
   if (liveLease(db, tape.id, sources) !== undefined) return undefined;
   const lease = acquireLease(db, tape, { owner: processOwner(sources.newId()), clock: sources });
   crashPoint('inbox/ownerless-leased');
   // What a run that died had said comes before what was posted since.
-  if (inboxItems(writer, tape).some(({ body: { type } }) => type === 'append' || type === 'merge'))
+  const first = firstItems(writer, tape, { later: [], most });
+  if (first.some(({ body: { type } }) => type === 'append' || type === 'merge'))
     settleDead(writer, tapeById(db, tape.id), { epoch: lease.epoch });
   let count = 0;
   // Drained appends can settle the tape, which lets waiting merges proceed.
   do {
-    count += drainInbox(writer, realm, { tapeId: tape.id, lease });
+    count += drainInbox(writer, realm, { tapeId: tape.id, lease, most: most - count });
     crashPoint('inbox/ownerless-drained');
-  } while (!releaseLease(db, tapeById(db, tape.id), lease));
+  } while (count < most && !releaseLease(db, tapeById(db, tape.id), lease));
+  if (count >= most) endLease(db, tape.id, lease);
   crashPoint('inbox/ownerless-released');
   return count;
 }

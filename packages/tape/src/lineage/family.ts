@@ -1,6 +1,6 @@
+import type { Db } from '../db/db.ts';
 import { parsed } from '../entry/parsed.ts';
 import { goneFileIn, sourceGoneEvent } from '../entry/source-gone.ts';
-import type { Db } from '../sqlite/sqlite.ts';
 import { lastEvent } from '../tape/info.ts';
 import { realmsOf } from '../tape/realms.ts';
 import type { TapeRow } from '../tape/tape.ts';
@@ -62,7 +62,7 @@ function above(db: Db, ids: readonly number[], levels = Number.POSITIVE_INFINITY
   let level = ids;
   for (let n = 0; n < levels && level.length > 0; n += 1) {
     const parents = db.all<{ id: number }>(
-      `SELECT DISTINCT ${parentInTree('t')} AS id FROM json_each(@ids) JOIN tape t ON t.id = value
+      `SELECT DISTINCT ${parentInTree('t')} AS id FROM json_each(@ids) JOIN tape t ON t.id = CAST(value AS BIGINT)
          WHERE ${parentInTree('t')} IS NOT NULL`,
       { ids: JSON.stringify(level) },
     );
@@ -95,9 +95,12 @@ function familyLine({ g, line, undone, gone }: LineRow): FamilyLine {
 
 function linesOf(db: Db, ids: readonly number[]): FamilyLine[] {
   return db
-    .all<LineRow>(`SELECT ${lineColumns} FROM json_each(@ids) JOIN lineage l ON tape_id = value ORDER BY g`, {
-      ids: JSON.stringify(ids),
-    })
+    .all<LineRow>(
+      `SELECT ${lineColumns} FROM json_each(@ids) JOIN lineage l ON tape_id = CAST(value AS BIGINT) ORDER BY g`,
+      {
+        ids: JSON.stringify(ids),
+      },
+    )
     .map(familyLine);
 }
 
@@ -137,7 +140,7 @@ export function newestRoots(db: Db): readonly string[] {
          SELECT id, id, ${spokenAt} FROM tape t WHERE ${parentInTree('t')} IS NULL AND lifecycle <> 'staging'
          UNION SELECT tree.root, c.id, coalesce(c.last_message_at, c.created_at)
            FROM tree CROSS JOIN tape c ON c.id IN (${childrenInTree('tree.id')}))
-       SELECT t.ulid FROM tree JOIN tape t ON t.id = tree.root GROUP BY tree.root ORDER BY max(tree.at) DESC, tree.root DESC`,
+       SELECT t.ulid FROM tree JOIN tape t ON t.id = tree.root GROUP BY tree.root, t.ulid ORDER BY max(tree.at) DESC, tree.root DESC`,
     )
     .map(({ ulid }) => ulid);
 }

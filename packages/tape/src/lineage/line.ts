@@ -3,9 +3,10 @@
  * graph file, `read.ts` reads them in order, and `family.ts` those of sessions that belong together. Imports `tape` and
  * what lies below it.
  */
+
+import type { Db } from '../db/db.ts';
 import type { Seq } from '../entry/entry.ts';
 import { hex, sha256 } from '../entry/hash.ts';
-import type { Db } from '../sqlite/sqlite.ts';
 
 /** The event that a line of `session_graph.jsonl` records. */
 export type LineageType =
@@ -75,6 +76,8 @@ export interface LineageLine {
   /** Of an edge that no record names: it was concluded from `evidence`. */
   readonly derived?: true;
   readonly evidence?: string;
+  /** Of a `link` line: id of the call of the parent that started the session; `seq` is the position before it. */
+  readonly call?: string;
   readonly lifecycle?: string;
   readonly task?: string;
   readonly delivery?: string;

@@ -1,7 +1,8 @@
+import type { Db } from '../db/db.ts';
+import type { Seq } from '../entry/entry.ts';
 import { nameFault, quote } from '../entry/name.ts';
 import { parsed } from '../entry/parsed.ts';
 import { TapeError } from '../errors.ts';
-import type { Db } from '../sqlite/sqlite.ts';
 import type { Writer } from '../tape/append.ts';
 import { assertKept, type TapeRow, tapeById } from '../tape/tape.ts';
 import { parentInTree } from '../tape/tree.ts';
@@ -18,6 +19,8 @@ interface LinkedTo {
   readonly type: string;
   readonly derived: boolean;
   readonly evidence?: string;
+  readonly call?: string;
+  readonly seq?: Seq;
 }
 
 /** What a link, or its undo, did. */
@@ -30,6 +33,8 @@ export interface LinkReceipt extends LinkedTo, GraphReceipt {
 
 /** The most characters that a line has of the evidence of an edge. */
 const evidenceMax = 500;
+/** The most characters of the id of a call that a line names. */
+const callMax = 4096;
 
 /**
  * Puts a session under another one in the tree, or makes it a root, in the caller's transaction. What it inherits stays as
@@ -39,7 +44,14 @@ const evidenceMax = 500;
 export function linkTape(
   writer: Writer,
   tape: TapeRow,
-  { parent, type = movedEdge, derived = false, evidence }: LinkRequest & { readonly parent: TapeRow | null },
+  {
+    parent,
+    type = movedEdge,
+    derived = false,
+    evidence,
+    call,
+    seq,
+  }: LinkRequest & { readonly parent: TapeRow | null },
 ): Omit<LinkReceipt, keyof GraphReceipt> {
   const { db } = writer;
   assertKept(tape, 'link');
@@ -49,10 +61,19 @@ export function linkTape(
     throw new TapeError('TAPE_BAD_NAME', `cannot link '${tape.name}' by an edge ${quote(type)}: ${fault}`, {
       data: { session: tape.name },
     });
+  if (seq !== undefined && seq > (parent?.head_seq ?? -1))
+    throw new TapeError(
+      'TAPE_BAD_POINT',
+      `cannot link '${tape.name}' at position ${seq}: ${parent === null ? 'a root has none' : `'${parent.name}' ends at ${parent.head_seq}`}`,
+      { data: { session: tape.name } },
+    );
+  // What is no id of a call in any bundle is left out.
+  const isNamed = call !== undefined && call.length <= callMax && call.isWellFormed();
+  const place = { ...(isNamed && { call }), ...(seq !== undefined && { seq }) };
   const cut = evidence?.slice(0, evidenceMax).toWellFormed();
   const wanted: LinkedTo = {
     ...{ session: tape.name, id: tape.ulid, parent: parent?.name ?? null, parentId: parent?.ulid ?? null },
-    ...{ type, derived, ...(cut !== undefined && { evidence: cut }) },
+    ...{ type, derived, ...(cut !== undefined && { evidence: cut }), ...place },
   };
   const [now] = linksOf(db, tape);
   const isSame = now !== undefined && JSON.stringify(linkedBy(tape, now)) === JSON.stringify(wanted);
@@ -60,7 +81,7 @@ export function linkTape(
   if (now !== undefined && derived && !now.derived)
     return { ...linkedBy(tape, now), repeated: false, kept: true };
   if (parent !== null) assertNoCircle(db, tape, parent);
-  const link = { parent, type, derived, ...(cut !== undefined && { evidence: cut }) };
+  const link = { parent, type, derived, ...(cut !== undefined && { evidence: cut }), ...place };
   recordLineage(writer, tape, { type: 'link', link });
   return { ...wanted, repeated: false, kept: false };
 }
@@ -78,25 +99,24 @@ export function unlinkTape(writer: Writer, tape: TapeRow): Omit<LinkReceipt, key
     throw new TapeError('TAPE_CONFLICT', `cannot take a link of '${tape.name}' back: none was made of it`, {
       data: { session: tape.name },
     });
-  const forked = { parent: tape.parent_id, type: movedEdge, derived: false, evidence: undefined };
-  const { parent: id, type, derived, evidence } = before ?? forked;
+  const forked = { parent: tape.parent_id, type: movedEdge, derived: false };
+  const { parent: id, ...edge } = before ?? forked;
   const parent = id === null ? null : tapeById(db, id);
   if (parent !== null) assertNoCircle(db, tape, parent);
-  const link = { parent, type, derived, ...(evidence !== undefined && { evidence }) };
-  recordLineage(writer, tape, { type: 'link', link });
+  recordLineage(writer, tape, { type: 'link', link: { parent, ...edge } });
   const [last = now] = linksOf(db, tape);
   return { ...linkedBy(tape, last), repeated: false, kept: false };
 }
 
+/** What a link says of its edge. */
+type Edge = Required<Pick<LinkRequest, 'type' | 'derived'>> & Pick<LinkRequest, 'evidence' | 'call' | 'seq'>;
+
 /** A link as its line says it. */
-interface LinkLine {
+interface LinkLine extends Edge {
   /** The row id of the parent. */
   readonly parent: number | null;
   readonly name: string | null;
   readonly ulid: string | null;
-  readonly type: string;
-  readonly derived: boolean;
-  readonly evidence: string | undefined;
 }
 
 /** The last two links of a session, the last one first. */
@@ -111,20 +131,19 @@ function linksOf(db: Db, { id }: TapeRow): readonly LinkLine[] {
 }
 
 /** What a line of a link says of its edge. */
-function edgeIn(line: string): Pick<LinkLine, 'type' | 'derived' | 'evidence'> {
-  const { edge, derived, evidence } = parsed(line);
+function edgeIn(line: string): Edge {
+  const { edge, derived, evidence, call, seq } = parsed(line);
   return {
     type: typeof edge === 'string' ? edge : movedEdge,
     derived: derived === true,
-    evidence: typeof evidence === 'string' ? evidence : undefined,
+    ...(typeof evidence === 'string' && { evidence }),
+    ...(typeof call === 'string' && { call }),
+    ...(typeof seq === 'number' && { seq }),
   };
 }
 
-function linkedBy(tape: TapeRow, { name, ulid, type, derived, evidence }: LinkLine): LinkedTo {
-  return {
-    ...{ session: tape.name, id: tape.ulid, parent: name, parentId: ulid },
-    ...{ type, derived, ...(evidence !== undefined && { evidence }) },
-  };
+function linkedBy(tape: TapeRow, { name, ulid, parent: _, ...edge }: LinkLine): LinkedTo {
+  return { session: tape.name, id: tape.ulid, parent: name, parentId: ulid, ...edge };
 }
 
 /** Whether a session under a parent would be below itself in the tree. */

@@ -1,11 +1,11 @@
 import { crashPoint } from '../crash-point.ts';
+import type { ChainedLine, Db } from '../db/db.ts';
 import type { Seq } from '../entry/entry.ts';
 import { hex, sha256 } from '../entry/hash.ts';
 import { isoTime } from '../entry/iso-time.ts';
 import { encodeJson } from '../entry/json.ts';
 import { tapeName } from '../entry/name.ts';
 import { TapeError } from '../errors.ts';
-import type { Db } from '../sqlite/sqlite.ts';
 import type { Writer } from '../tape/append.ts';
 import type { TapeRow } from '../tape/tape.ts';
 import {
@@ -61,14 +61,19 @@ export interface LinkRequest {
   readonly derived?: boolean;
   /** What it was concluded from, or why it was made. */
   readonly evidence?: string;
+  /** Id of the call of the parent that started the session, where its fork does not say it. */
+  readonly call?: string;
+  /** The position of the parent before the message with that call: the session is shown there, as if forked there. */
+  readonly seq?: Seq;
 }
 
-/** Adds the lineage line of an act to the outbox, in the act's transaction; returns the line's number. */
-export function recordLineage({ db, sources }: Writer, tape: TapeRow, event: LineageEvent): number {
+/** Adds the lineage line of an act to the outbox, in the act's transaction. */
+export function recordLineage({ db, sources }: Writer, tape: TapeRow, event: LineageEvent): void {
   const { link } = event;
+  const seq = event.seq ?? link?.seq;
   const parent =
     link === undefined ? { id: tape.parent_id, ulid: tape.parent_ulid, name: tape.parent_name } : link.parent;
-  return addLine(
+  addLine(
     db,
     {
       event_id: sources.newId(),
@@ -91,7 +96,7 @@ export function recordLineage({ db, sources }: Writer, tape: TapeRow, event: Lin
       ...(event.range !== undefined && { range: event.range }),
       ...(event.intention !== undefined && { intention: lineIntention(event.intention) }),
       ...(event.into !== undefined && { into: event.into.ulid, into_session_id: event.into.name }),
-      ...(event.seq !== undefined && { seq: event.seq }),
+      ...(seq !== undefined && { seq }),
       ...(event.received !== undefined && { received: event.received }),
       ...(event.textVersion !== undefined && { text_version: event.textVersion }),
       ...(event.parentHead !== undefined && { parent_head: hex(event.parentHead) }),
@@ -102,6 +107,7 @@ export function recordLineage({ db, sources }: Writer, tape: TapeRow, event: Lin
         edge: link.type ?? movedEdge,
         ...(link.derived === true && { derived: true }),
         ...(link.evidence !== undefined && { evidence: link.evidence }),
+        ...(link.call !== undefined && { call: link.call }),
       }),
       lifecycle: tape.lifecycle,
       ...(tape.task !== null && { task: tape.task }),
@@ -118,41 +124,42 @@ export const movedEdge = 'moved';
 export type SaidLine = Omit<LineageLine, 'v' | 'g' | 'prev'>;
 
 /**
- * Adds a line at the end of the lineage, in the caller's transaction; returns its number.
+ * Adds a line at the end of the lineage, in the caller's transaction.
  * @param about the tape that it is about, and its parent or the one that received a merge
  */
 export function addLine(
   db: Db,
   said: SaidLine,
   about: { readonly tape: number; readonly peer: number | null },
-): number {
+): void {
+  const row = {
+    eventId: said.event_id,
+    type: said.type,
+    ...about,
+    seq: said.seq ?? null,
+    to: said.range?.[1] ?? null,
+  };
+  if (db.chainLine !== undefined) db.chainLine(row, encodeLine({ v: 1, g: 0, ...said, prev: '' }));
+  else insertLine(db, said, row);
+  crashPoint('lineage/row');
+}
+
+/** Returns the number of the last line, 0 without one. */
+export function lastLine(db: Db): number {
+  return db.get<{ g: number | null }>('SELECT max(g) AS g FROM lineage')?.g ?? 0;
+}
+
+function insertLine(db: Db, said: SaidLine, row: ChainedLine): void {
   const last = db.get<{ g: number; hash: Uint8Array }>(
     'SELECT g, hash FROM lineage WHERE g = (SELECT max(g) FROM lineage)',
   );
   const g = (last?.g ?? 0) + 1;
-  const line: LineageLine = {
-    v: 1,
-    g,
-    ...said,
-    prev: last === undefined ? firstLinePrev : hex(last.hash),
-  };
-  const text = encodeLine(line);
+  const line = encodeLine({ v: 1, g, ...said, prev: last === undefined ? firstLinePrev : hex(last.hash) });
   db.run(
     `INSERT INTO lineage (g, event_id, type, tape_id, peer_id, seq, to_seq, line, hash)
-       VALUES (@g, @eventId, @type, @tape, @peer, @seq, @to, @text, @hash)`,
-    {
-      g,
-      eventId: said.event_id,
-      type: said.type,
-      ...about,
-      seq: said.seq ?? null,
-      to: said.range?.[1] ?? null,
-      text,
-      hash: Buffer.from(hashLine(text), 'hex'),
-    },
+       VALUES (@g, @eventId, @type, @tape, @peer, @seq, @to, @line, @hash)`,
+    { ...row, g, line, hash: Buffer.from(hashLine(line), 'hex') },
   );
-  crashPoint('lineage/row');
-  return g;
 }
 
 /** Returns what a line has of a text of an intention. */
@@ -190,7 +197,7 @@ export interface GraphUpdate {
  * another database, which this one would replace
  */
 export function drainOutbox(db: Db, journal: Journal): GraphUpdate {
-  const waiting = db.get<{ g: number }>('SELECT max(g) AS g FROM lineage')?.g ?? 0;
+  const waiting = lastLine(db);
   const seen = journal.tail();
   if (seen.g === waiting && !seen.torn && matches(db, seen) && isAsLeft(db, journal)) return {};
   // What is remembered of the file only saves a comparison, so it need not wait for the disk.
@@ -228,8 +235,8 @@ function rememberFile(db: Db, journal: Journal): void {
   const stamp = journal.stamp?.();
   if (stamp === undefined) return;
   db.run(
-    `INSERT INTO home (key, value) VALUES ('graph', @stamp) ON CONFLICT DO UPDATE SET value = excluded.value
-       WHERE value <> excluded.value`,
+    `INSERT INTO home (key, value) VALUES ('graph', @stamp) ON CONFLICT (key) DO UPDATE SET value = excluded.value
+       WHERE home.value <> excluded.value`,
     { stamp },
   );
 }

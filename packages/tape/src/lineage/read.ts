@@ -1,6 +1,6 @@
+import type { Db } from '../db/db.ts';
 import { isObject } from '../entry/json.ts';
 import { TapeError } from '../errors.ts';
-import type { Db } from '../sqlite/sqlite.ts';
 import type { Ref } from '../tape/tape.ts';
 import type { LineageLine, LineageType } from './line.ts';
 
@@ -13,7 +13,8 @@ export interface LineageQuery {
   readonly from?: number;
 }
 
-const pageRows = 256;
+/** How many lines are read at once. */
+export const pageLines = 256;
 
 /**
  * Reads the lines that this database recorded, in order, page by page. `tape`: row id of the session that the
@@ -31,13 +32,13 @@ export function* readLineage(
       `SELECT g, line FROM lineage WHERE g > @after ${about} ${typed} ORDER BY g LIMIT @limit`,
       {
         after,
-        limit: pageRows,
+        limit: pageLines,
         ...(tape !== undefined && { tape }),
         ...(types !== undefined && { types: JSON.stringify(types) }),
       },
     );
     for (const { g, line } of rows) yield parseLine(g, line);
-    if (rows.length < pageRows) return;
+    if (rows.length < pageLines) return;
     after = rows.at(-1)?.g ?? after;
   }
 }

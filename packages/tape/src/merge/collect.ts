@@ -1,7 +1,7 @@
+import type { Db } from '../db/db.ts';
 import { artifactOf, type RecordedArtifact } from '../entry/artifact.ts';
 import type { Entry, Seq } from '../entry/entry.ts';
 import { isObject, type Json, type JsonObject } from '../entry/json.ts';
-import type { Db } from '../sqlite/sqlite.ts';
 import { type Interval, visible } from '../tape/interval.ts';
 import { ownEntries, readEntries, type StoredEntry } from '../tape/read.ts';
 import type { TapeRow } from '../tape/tape.ts';

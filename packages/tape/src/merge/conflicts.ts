@@ -1,7 +1,7 @@
+import type { Db } from '../db/db.ts';
 import { patchPaths } from '../entry/artifact.ts';
 import type { Seq } from '../entry/entry.ts';
 import { saveTouches } from '../entry/touch.ts';
-import type { Db } from '../sqlite/sqlite.ts';
 import type { MergePlan, MergeRequest } from './plan.ts';
 
 /** Something that both sides wrote since the fork. */

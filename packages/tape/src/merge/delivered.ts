@@ -1,8 +1,8 @@
+import type { Db } from '../db/db.ts';
 import { workspaceClosed } from '../entry/artifact.ts';
 import type { Entry, Seq } from '../entry/entry.ts';
 import { isObject } from '../entry/json.ts';
 import { runNotes } from '../entry/run-state.ts';
-import type { Db } from '../sqlite/sqlite.ts';
 import { hiddenBy } from '../tape/interval.ts';
 import { readEntries } from '../tape/read.ts';
 import type { TapeRow } from '../tape/tape.ts';

@@ -5,12 +5,12 @@
  * earlier merges. Imports `lineage` and what lies below it.
  */
 import { crashPoint } from '../crash-point.ts';
+import type { Db } from '../db/db.ts';
 import type { Draft } from '../entry/entry.ts';
 import { hex } from '../entry/hash.ts';
 import { TapeError } from '../errors.ts';
 import { recordLineage } from '../lineage/outbox.ts';
 import { ownerOf } from '../owner.ts';
-import type { Db } from '../sqlite/sqlite.ts';
 import { type Writer, writeEntries } from '../tape/append.ts';
 import { liveRuns } from '../tape/chunks.ts';
 import { type Lease, liveLease, writeEpoch } from '../tape/lease.ts';
@@ -109,22 +109,28 @@ export function mergeTape(
     postItem(writer, after, noticeOf(plan, statusOf(writer, child, draft), key));
   touchMerged(db, plan, { seq, discard });
   crashPoint('merge/touches');
+  const delivery = discard ? 'discarded' : 'merged';
+  const now = sources.now();
   db.run('UPDATE tape SET delivery = @delivery, merged_at = @now, updated_at = @now WHERE id = @id', {
     id: child.id,
-    delivery: discard ? 'discarded' : 'merged',
-    now: sources.now(),
+    delivery,
+    now,
   });
   crashPoint('merge/delivery');
-  recordLineage(writer, tapeById(db, child.id), {
-    type: discard ? 'discard' : 'merge',
-    into: after,
-    seq,
-    range: plan.range,
-    ...(draft.received !== undefined && { received: draft.received }),
-    ...(draft.text === undefined && { textVersion }),
-    parentHead: after.head_hash,
-    childHead: plan.childHead,
-  });
+  recordLineage(
+    writer,
+    { ...child, delivery, merged_at: now, updated_at: now },
+    {
+      type: discard ? 'discard' : 'merge',
+      into: after,
+      seq,
+      range: plan.range,
+      ...(draft.received !== undefined && { received: draft.received }),
+      ...(draft.text === undefined && { textVersion }),
+      parentHead: after.head_hash,
+      childHead: plan.childHead,
+    },
+  );
   crashPoint('merge/lineage');
   return receiptOf(plan, draft, { seq, report });
 }

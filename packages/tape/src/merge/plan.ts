@@ -1,7 +1,7 @@
+import type { Db } from '../db/db.ts';
 import type { Seq } from '../entry/entry.ts';
 import type { JsonObject } from '../entry/json.ts';
 import { TapeError } from '../errors.ts';
-import type { Db } from '../sqlite/sqlite.ts';
 import { getTape } from '../tape/find.ts';
 import { hiddenBy, segments } from '../tape/interval.ts';
 import { assertStatus, type Ref, type TapeRow, type Task, tapeById, tasks } from '../tape/tape.ts';

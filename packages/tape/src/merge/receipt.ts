@@ -71,7 +71,7 @@ function mergedByLine(
   { child, into, seq }: { child: TapeRow; into: TapeRow; seq: Seq },
 ): Merged {
   const row = db.get<{ type: string; first: Seq; last: Seq }>(
-    `SELECT type, line ->> '$.range[0]' AS first, line ->> '$.range[1]' AS last FROM lineage
+    `SELECT type, CAST(line ->> '$.range[0]' AS BIGINT) AS first, CAST(line ->> '$.range[1]' AS BIGINT) AS last FROM lineage
        WHERE tape_id = @child AND peer_id = @into AND seq = @seq AND type IN ('merge', 'discard')`,
     { child: child.id, into: into.id, seq },
   );

@@ -4,7 +4,7 @@ import type { SessionHead } from '../bundle/part.ts';
 import { isObject } from '../entry/json.ts';
 import { isUlid } from '../entry/name.ts';
 import type { BundleOptions } from '../store/bundles.ts';
-import type { SqliteTapeStore } from '../store/sqlite.ts';
+import type { HomeStore } from '../store/home.ts';
 import { bucketCount, headsIn, type ToldHead, thereOf } from './buckets.ts';
 import { type Choice, choose } from './choose.ts';
 import { type Message, type Wire, WireError } from './wire.ts';
@@ -87,7 +87,7 @@ export interface Due extends Choice {
  */
 export async function dueTo(
   wire: Wire,
-  { bundles }: SqliteTapeStore,
+  { bundles }: HomeStore,
   {
     own,
     differ,
@@ -113,7 +113,7 @@ export async function dueTo(
 /** Says what this side has, and answers what `dueTo` asks on the other one. */
 export async function sayTo(
   wire: Wire,
-  { bundles }: SqliteTapeStore,
+  { bundles }: HomeStore,
   { own, differ }: { readonly own: readonly SessionHead[]; readonly differ: readonly number[] },
 ): Promise<void> {
   await sendList(wire, told(headsIn(own, differ)));
@@ -127,7 +127,7 @@ export async function sayTo(
 
 /** The bytes of a bundle of what is due, compressed, and how many of its entries were withheld. */
 export function packedOf(
-  { bundles }: SqliteTapeStore,
+  { bundles }: HomeStore,
   { parts, knows }: Due,
   o: Pick<BundleOptions, 'raw' | 'secrets' | 'redact' | 'onProgress'>,
 ): { readonly chunks: AsyncIterable<Uint8Array>; readonly withheld: () => number } {

@@ -1,4 +1,4 @@
-import type { SqliteTapeStore } from '../store/sqlite.ts';
+import type { HomeStore } from '../store/home.ts';
 import type { Pulled, PullOptions } from './pull.ts';
 import type { Pushed, PushOptions } from './push.ts';
 
@@ -8,6 +8,6 @@ export interface Peer {
   readonly url: string;
   /** @throws TAPE_REMOTE_FAILED when there is no such home, or it cannot be reached */
   reach(): Promise<void>;
-  push(store: SqliteTapeStore, o: PushOptions): Promise<Pushed>;
-  pull(store: SqliteTapeStore, o: PullOptions): Promise<Pulled>;
+  push(store: HomeStore, o: PushOptions): Promise<Pushed>;
+  pull(store: HomeStore, o: PullOptions): Promise<Pulled>;
 }

@@ -2,7 +2,7 @@ import type { Adopted, AdoptedSession, LeftOut } from '../bundle/adopt.ts';
 import { crashPoint } from '../crash-point.ts';
 import { TapeError, type TapeErrorCode } from '../errors.ts';
 import type { OnProgress } from '../progress.ts';
-import type { SqliteTapeStore } from '../store/sqlite.ts';
+import type { HomeStore } from '../store/home.ts';
 import { Known, type KnownPack, type KnownSession } from './known.ts';
 import type { Pack, Packs } from './packs.ts';
 import { type Copied, copyPack, listPacks, Scratch } from './seen.ts';
@@ -52,7 +52,7 @@ const faults: ReadonlySet<TapeErrorCode> = new Set(['TAPE_BAD_BUNDLE', 'TAPE_BAD
  * need them.
  * @throws TAPE_REMOTE_FAILED; TAPE_BAD_REMOTE when packs are gone or changed that were there before; TAPE_IO
  */
-export async function pullPacks(store: SqliteTapeStore, packs: Packs, o: PullOptions): Promise<Pulled> {
+export async function pullPacks(store: HomeStore, packs: Packs, o: PullOptions): Promise<Pulled> {
   using scratch = new Scratch(o.state);
   const known = Known.at(o.state);
   const listed = await listPacks(packs, known, 'pull from');
@@ -79,7 +79,7 @@ export async function pullPacks(store: SqliteTapeStore, packs: Packs, o: PullOpt
   return pulling.done(lacking(store, known));
 }
 
-async function taken(store: SqliteTapeStore, copied: Copied, known: Known): Promise<Adopted> {
+async function taken(store: HomeStore, copied: Copied, known: Known): Promise<Adopted> {
   try {
     return await store.bundles.adopt(copied.source(), { leaveOut: true });
   } catch (error) {
@@ -93,7 +93,7 @@ async function taken(store: SqliteTapeStore, copied: Copied, known: Known): Prom
  * The sessions of which a pack that counts has something that is not here: it was left out, or the home is an older one.
  * One that was archived or deleted here goes on elsewhere.
  */
-function lacking({ bundles }: SqliteTapeStore, known: Known): ReadonlySet<string> {
+function lacking({ bundles }: HomeStore, known: Known): ReadonlySet<string> {
   const last = new Map<string, KnownSession>();
   for (const { sessions, taken } of known.packs)
     for (const one of taken === 'bad' ? [] : sessions)
@@ -119,7 +119,7 @@ function isDue(known: KnownPack | undefined, lacks: ReadonlySet<string>): boolea
 /** Adds up what packs bring. */
 class Pulling {
   /** Where nothing is taken in. */
-  readonly #looks: SqliteTapeStore | undefined;
+  readonly #looks: HomeStore | undefined;
   readonly #sessions = new Map<string, PulledSession>();
   readonly #refused = new Map<string, LeftOut>();
   readonly #failed: { pack: string; error: TapeError }[] = [];
@@ -130,7 +130,7 @@ class Pulling {
   #lines = 0;
   #filled = 0;
 
-  constructor(looks: SqliteTapeStore | undefined) {
+  constructor(looks: HomeStore | undefined) {
     this.#looks = looks;
   }
 

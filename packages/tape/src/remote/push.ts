@@ -5,7 +5,7 @@ import { TapeError } from '../errors.ts';
 import type { OnProgress } from '../progress.ts';
 import type { Redact } from '../secrets/redactor.ts';
 import type { Secret } from '../secrets/secrets.ts';
-import type { SqliteTapeStore } from '../store/sqlite.ts';
+import type { HomeStore } from '../store/home.ts';
 import type { Ref } from '../tape/tape.ts';
 import { choose, type NotSent, type Point, type SentSession, type There } from './choose.ts';
 import { Known, type KnownPack } from './known.ts';
@@ -51,7 +51,7 @@ const attemptsMax = 100;
  * that grew there meanwhile is refused, and the others are sent.
  * @throws TAPE_NO_SESSION; TAPE_REMOTE_FAILED; TAPE_BAD_REMOTE; TAPE_BAD_BUNDLE for a pack that cannot be read
  */
-export async function pushPacks(store: SqliteTapeStore, packs: Packs, o: PushOptions): Promise<Pushed> {
+export async function pushPacks(store: HomeStore, packs: Packs, o: PushOptions): Promise<Pushed> {
   using scratch = new Scratch(o.state);
   let number = 0;
   for (let attempt = 0; attempt < attemptsMax; attempt += 1) {
@@ -141,7 +141,7 @@ function there(known: Known): There {
 
 /** Writes a pack, and looks into it as everyone who reads it does. */
 async function packed(
-  store: SqliteTapeStore,
+  store: HomeStore,
   {
     parts,
     known,

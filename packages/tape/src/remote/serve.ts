@@ -1,12 +1,12 @@
 import { TapeError } from '../errors.ts';
 import type { Redact } from '../secrets/redactor.ts';
-import type { SqliteTapeStore } from '../store/sqlite.ts';
+import type { HomeStore } from '../store/home.ts';
 import { differing, digestsOf } from './buckets.ts';
 import { digestsIn, dueTo, packedOf, sayTo, toldError } from './exchange.ts';
 import { type Message, Wire, WireError, type WireStreams, wireVersion } from './wire.ts';
 
 /** Runs an act on the store of a home. */
-type OnStore = <T>(act: (store: SqliteTapeStore) => Promise<T>) => Promise<T>;
+type OnStore = <T>(act: (store: HomeStore) => Promise<T>) => Promise<T>;
 
 /** The home that is served. */
 export interface ServedHome {
@@ -59,7 +59,7 @@ async function give(
     store,
     request,
     home,
-  }: { readonly store: SqliteTapeStore; readonly request: Message; readonly home: ServedHome },
+  }: { readonly store: HomeStore; readonly request: Message; readonly home: ServedHome },
 ): Promise<void> {
   const own = store.bundles.heads();
   const differ = differing(digestsOf(own), digestsIn(request));
@@ -79,7 +79,7 @@ async function give(
 /** Answers a push. */
 async function take(
   wire: Wire,
-  { store, request }: { readonly store: SqliteTapeStore; readonly request: Message },
+  { store, request }: { readonly store: HomeStore; readonly request: Message },
 ): Promise<void> {
   const own = store.bundles.heads();
   const differ = differing(digestsOf(own), digestsIn(request));

@@ -1,7 +1,7 @@
 import type { LeftOut } from '../bundle/adopt.ts';
 import { isObject } from '../entry/json.ts';
 import { TapeError, type TapeErrorCode } from '../errors.ts';
-import type { SqliteTapeStore } from '../store/sqlite.ts';
+import type { HomeStore } from '../store/home.ts';
 import { digestsOf } from './buckets.ts';
 import type { NotSent, SentSession } from './choose.ts';
 import { bucketsIn, dueTo, packedOf, sayTo } from './exchange.ts';
@@ -38,7 +38,7 @@ class SshPeer implements Peer {
     await connected(this.#address, 'reach', { ...this.#options, act });
   }
 
-  async push(store: SqliteTapeStore, o: PushOptions): Promise<Pushed> {
+  async push(store: HomeStore, o: PushOptions): Promise<Pushed> {
     const chosen = store.bundles.heads(o.sessions);
     const own = o.sessions === undefined ? chosen : store.bundles.heads();
     const act = async ({ wire }: Served): Promise<Pushed> => {
@@ -69,7 +69,7 @@ class SshPeer implements Peer {
     return await connected(this.#address, 'push to', { ...this.#options, act });
   }
 
-  async pull(store: SqliteTapeStore, o: PullOptions): Promise<Pulled> {
+  async pull(store: HomeStore, o: PullOptions): Promise<Pulled> {
     const own = store.bundles.heads();
     const act = async (served: Served): Promise<Pulled> => {
       const { wire } = served;

@@ -1,4 +1,4 @@
-import type { SqliteTapeStore } from '../store/sqlite.ts';
+import type { HomeStore } from '../store/home.ts';
 import type { Packs } from './packs.ts';
 import type { Peer } from './peer.ts';
 import { type Pulled, type PullOptions, pullPacks } from './pull.ts';
@@ -24,7 +24,7 @@ export type Remote = Packs | Peer;
  * console.log((await push(here, remote, { state })).entries); // 1
  * ```
  */
-export async function push(store: SqliteTapeStore, remote: Remote, o: PushOptions): Promise<Pushed> {
+export async function push(store: HomeStore, remote: Remote, o: PushOptions): Promise<Pushed> {
   return 'list' in remote ? await pushPacks(store, remote, o) : await remote.push(store, o);
 }
 
@@ -34,7 +34,7 @@ export async function push(store: SqliteTapeStore, remote: Remote, o: PushOption
  * them.
  * @throws TAPE_REMOTE_FAILED; TAPE_BAD_REMOTE when packs are gone or changed that were there before; TAPE_IO
  */
-export async function pull(store: SqliteTapeStore, remote: Remote, o: PullOptions): Promise<Pulled> {
+export async function pull(store: HomeStore, remote: Remote, o: PullOptions): Promise<Pulled> {
   return 'list' in remote ? await pullPacks(store, remote, o) : await remote.pull(store, o);
 }
 

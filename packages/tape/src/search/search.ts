@@ -1,10 +1,11 @@
+import type { Db } from '../db/db.ts';
 import type { EntryKind, Seq } from '../entry/entry.ts';
-import type { Json, JsonObject } from '../entry/json.ts';
+import type { JsonObject } from '../entry/json.ts';
 import { tapeName } from '../entry/name.ts';
 import { parsed } from '../entry/parsed.ts';
 import { type Condition, isWhere } from '../entry/recorded.ts';
+import { wordsOf } from '../entry/search-text.ts';
 import { TapeError } from '../errors.ts';
-import type { Db } from '../sqlite/sqlite.ts';
 import { getTape } from '../tape/find.ts';
 import { segments } from '../tape/interval.ts';
 import { linkedTo } from '../tape/link.ts';
@@ -20,8 +21,8 @@ import {
   newestId,
   type SearchRow,
   searchBudget,
-  searchText,
   spend,
+  textOf,
   unindexed,
 } from './text-index.ts';
 
@@ -70,7 +71,8 @@ export interface Hit {
   readonly sessions: readonly string[];
 }
 
-const limitDefault = 20;
+/** The most hits where a query has no limit. */
+export const searchLimit = 20;
 const sessionsMax = 100;
 const pageRows = 200;
 
@@ -80,15 +82,21 @@ const pageRows = 200;
  * not indexed, only the newest are scanned.
  */
 export function searchEntries(db: Db, realm: string, query: SearchQuery): SearchResult {
-  const text = query.text.trim();
-  if (text === '' || query.limit === 0) return { hits: [], unsearched: 0, unindexed: unindexed(db) };
-  const session = query.session === undefined ? undefined : getTape(db, realm, query.session);
-  // What a session stands for is searched with it.
-  const searched = session === undefined ? undefined : [session, ...linkedTo(db, session)];
-  const limit = query.limit ?? limitDefault;
-  const find = literal(text);
+  const { limit = searchLimit } = query;
   const hits: Hit[] = [];
   let unsearched = 0;
+  if (db.words !== undefined) {
+    for (let from: SearchPlace | undefined; ; ) {
+      const page = searchPage(db, realm, query, { from, limit: limit - hits.length });
+      hits.push(...page.hits);
+      unsearched = page.unsearched;
+      from = page.next;
+      if (from === undefined) return { hits, unsearched, unindexed: 0 };
+    }
+  }
+  const text = query.text.trim();
+  if (text === '' || limit === 0) return { hits: [], unsearched: 0, unindexed: unindexed(db) };
+  const hitOf = matcher(db, realm, query);
   const scan: Scan = {
     budget: searchBudget(query),
     skipped: (count) => {
@@ -96,21 +104,81 @@ export function searchEntries(db: Db, realm: string, query: SearchQuery): Search
     },
   };
   for (const row of candidates(db, text, scan)) {
-    if (query.kind !== undefined && row.kind !== query.kind) continue;
-    if (searched !== undefined && !searched.some((one) => sees(db, one, row))) continue;
-    if (query.where !== undefined && !isWhere({ meta: metaOf(db, row) }, query.where)) continue;
-    const content = row.payload === null ? '' : searchText(db, row.name, JSON.parse(row.payload) as Json);
-    const found = find(content);
-    if (found === undefined) continue;
-    const owner = tapeById(db, row.tape_id);
-    if (owner.lifecycle === 'staging') continue;
-    const hit = toHit(db, owner, { realm, row, snippet: snippetOf(content, found) });
-    // Deleted sessions are searched where one of them is named.
-    if (hit.sessions.length === 0 && session === undefined) continue;
-    hits.push(hit);
+    const hit = hitOf(row);
+    if (hit !== undefined) hits.push(hit);
     if (hits.length >= limit) break;
   }
   return { hits, unsearched, unindexed: unindexed(db) };
+}
+
+/** Where a search goes on: with the entries of lower ids, and what is left to scan. */
+export interface SearchPlace {
+  readonly before: number;
+  readonly budget: Budget;
+}
+
+/** What a search found among some entries. */
+export interface SearchPage extends Pick<SearchResult, 'hits' | 'unsearched'> {
+  /** Undefined when nothing is left, or the limit is reached. */
+  readonly next?: SearchPlace;
+}
+
+/** The most words of a text that a query of an index has: servers bound the depth of a query. */
+const wantedMax = 32;
+
+/**
+ * Searches the next entries of a database that keeps the words of each: a page of those that have the words of the text
+ * or, for a text without any, a chunk of all, while the budget lasts.
+ */
+export function searchPage(
+  db: Db,
+  realm: string,
+  query: SearchQuery,
+  { from, limit }: { readonly from: SearchPlace | undefined; readonly limit: number },
+): SearchPage {
+  const text = query.text.trim();
+  if (text === '' || limit === 0) return { hits: [], unsearched: 0 };
+  const { before, budget } = from ?? { before: Number.MAX_SAFE_INTEGER, budget: searchBudget(query) };
+  // They find what may match; the whole text decides.
+  const wanted = wordsOf(text).slice(0, wantedMax);
+  const hi = wanted.length === 0 ? Math.min(newestId(db), before - 1) : 0;
+  if (hi > 0 && isSpent(budget)) return { hits: [], unsearched: hi };
+  const rows =
+    wanted.length === 0
+      ? chunkOf(db, { lo: 0, hi }, 'newest')
+      : (db.words?.find(wanted, { before, limit: pageRows }) ?? []);
+  const hitOf = matcher(db, realm, query);
+  const hits: Hit[] = [];
+  for (const row of rows as readonly SearchRow[]) {
+    const hit = hitOf(row);
+    if (hit !== undefined) hits.push(hit);
+    if (hits.length >= limit) return { hits, unsearched: 0 };
+  }
+  const last = rows.at(-1);
+  if (last === undefined || (wanted.length > 0 && rows.length < pageRows)) return { hits, unsearched: 0 };
+  const left = wanted.length === 0 ? spend(budget, rows as readonly SearchRow[]) : budget;
+  return { hits, unsearched: 0, next: { before: last.id, budget: left } };
+}
+
+/** Makes the hit of a row that a search finds; undefined for one that it does not. */
+function matcher(db: Db, realm: string, query: SearchQuery): (row: SearchRow) => Hit | undefined {
+  const session = query.session === undefined ? undefined : getTape(db, realm, query.session);
+  // What a session stands for is searched with it.
+  const searched = session === undefined ? undefined : [session, ...linkedTo(db, session)];
+  const find = literal(query.text.trim());
+  return (row) => {
+    if (query.kind !== undefined && row.kind !== query.kind) return undefined;
+    if (searched !== undefined && !searched.some((one) => sees(db, one, row))) return undefined;
+    if (query.where !== undefined && !isWhere({ meta: metaOf(db, row) }, query.where)) return undefined;
+    const content = textOf(db, row);
+    const found = find(content);
+    if (found === undefined) return undefined;
+    const owner = tapeById(db, row.tape_id);
+    if (owner.lifecycle === 'staging') return undefined;
+    const hit = toHit(db, owner, { realm, row, snippet: snippetOf(content, found) });
+    // Deleted sessions are searched where one of them is named.
+    return hit.sessions.length === 0 && session === undefined ? undefined : hit;
+  };
 }
 
 /** What a search may read without the index. */
@@ -219,7 +287,7 @@ function* fresh(
  * the text has no letter or digit: only a full scan finds it.
  */
 function matchOf(text: string): string | undefined {
-  const words = text.slice(0, 200).split(/\s+/).slice(0, 32);
+  const words = text.slice(0, 200).split(/\s+/).slice(0, wantedMax);
   // The limit may cut the last word. Dropping it can only add candidates, and each candidate is checked.
   if (text.length > 200) words.pop();
   if (!words.some((word) => /[\p{L}\p{N}]/u.test(word))) return undefined;

@@ -1,10 +1,11 @@
-import { isTextRef, loadBlob, restoreBlobs } from '../entry/blob.ts';
+import type { Db, SqlValue } from '../db/db.ts';
+import { loadBlob } from '../entry/blob.ts';
 import type { EntryKind, Seq } from '../entry/entry.ts';
-import { isObject, type Json } from '../entry/json.ts';
+import type { Json } from '../entry/json.ts';
+import { searchText } from '../entry/search-text.ts';
 import { TapeError } from '../errors.ts';
 import type { OnProgress } from '../progress.ts';
 import { pause } from '../sqlite/lock-wait.ts';
-import type { Db, SqlValue } from '../sqlite/sqlite.ts';
 
 /** A row of `entry`, as far as it is searched. */
 export interface SearchRow {
@@ -81,7 +82,7 @@ function indexChunk(db: Db): readonly SearchRow[] {
   if (last === undefined) return page;
   for (const row of page) addText(db, 'entry_fts', row);
   db.run(
-    `INSERT INTO home (key, value) VALUES ('search', @value) ON CONFLICT DO UPDATE SET value = excluded.value`,
+    `INSERT INTO home (key, value) VALUES ('search', @value) ON CONFLICT (key) DO UPDATE SET value = excluded.value`,
     { value: String(last.id) },
   );
   return page;
@@ -92,6 +93,7 @@ function indexChunk(db: Db): readonly SearchRow[] {
  * searched without.
  */
 export function updateIndex(db: Db, budget: Budget = searchBudget()): void {
+  if (db.words !== undefined) return;
   try {
     for (let left = budget; !isSpent(left); ) {
       const page = db.tryWrite(() => indexChunk(db));
@@ -111,6 +113,7 @@ export function updateIndex(db: Db, budget: Budget = searchBudget()): void {
  * wait for the next search. Damage of the index is found by that search.
  */
 export function continueIndex(db: Db): void {
+  if (db.words !== undefined) return;
   try {
     if (indexedTo(db) > 0 && unindexed(db) >= chunkRows) db.tryWrite(() => indexChunk(db));
   } catch (error) {
@@ -131,6 +134,7 @@ export function fillIndex(db: Db, onProgress?: OnProgress): number {
 
 /** Counts the entries that are not indexed, by their ids: at most that many, as ids can be missing. */
 export function unindexed(db: Db): number {
+  if (db.words !== undefined) return 0;
   return Math.max(0, newestId(db) - indexedTo(db));
 }
 
@@ -150,51 +154,16 @@ export function indexedTo(db: Db): number {
   return Number(db.get<{ value: string }>(`SELECT value FROM home WHERE key = 'search'`)?.value ?? 0);
 }
 
+/** The text of an entry that is searched; empty for one without content. */
+export function textOf(db: Db, { name, payload }: Pick<SearchRow, 'name' | 'payload'>): string {
+  return payload === null ? '' : searchText(name, JSON.parse(payload) as Json, (hash) => loadBlob(db, hash));
+}
+
 export function addText(db: Db, table: 'entry_fts' | 'temp.fresh_fts', row: SearchRow): void {
   if (row.payload === null) return;
   const params: Record<string, SqlValue> = {
     id: row.id,
-    text: searchText(db, row.name, JSON.parse(row.payload) as Json),
+    text: textOf(db, row),
   };
   db.run(`INSERT INTO ${table} (rowid, text) VALUES (@id, @text)`, params);
-}
-
-/** Fields without text, wherever they are. Those of providers hold ids, signatures and encrypted reasoning. */
-const noText: ReadonlySet<string> = new Set([
-  'type',
-  'role',
-  'toolCallId',
-  'providerOptions',
-  'providerMetadata',
-]);
-/** Fields with the id of a part of a message. */
-const idsOfParts: ReadonlySet<string> = new Set(['id', 'approvalId']);
-
-/**
- * Returns the searchable text of an entry: its name and every string in its payload, without keys, files and
- * images, and without the ids and signatures of providers.
- */
-export function searchText(db: Db, name: string | null, payload: Json): string {
-  const load = (hash: string) => loadBlob(db, hash);
-  return [...(name === null ? [] : [name]), ...textsOf(payload, { load, depth: 0 })].join('\n');
-}
-
-interface Within {
-  readonly load: (hash: string) => Uint8Array;
-  readonly depth: number;
-  /** True for an item of a list in the payload, such as the parts of a message. */
-  readonly isPart?: boolean;
-}
-
-function textsOf(value: Json, { load, depth, isPart = false }: Within): string[] {
-  if (typeof value === 'string') return [value];
-  if (typeof value !== 'object' || value === null || depth > 64) return [];
-  const inside = { load, depth: depth + 1 };
-  if (Array.isArray(value)) return value.flatMap((item) => textsOf(item, { ...inside, isPart: depth === 1 }));
-  // Indexes all of a large output, not only its preview.
-  if (isTextRef(value)) return textsOf(restoreBlobs(value, load) as Json, inside);
-  if (isObject(value) && value.type === 'blob') return [];
-  return Object.entries(value).flatMap(([key, field]) =>
-    noText.has(key) || (isPart && idsOfParts.has(key)) ? [] : textsOf(field as Json, inside),
-  );
 }

@@ -1,7 +1,7 @@
 import { crashPoint } from '../crash-point.ts';
 import { parseName, quote } from '../entry/name.ts';
 import { TapeError } from '../errors.ts';
-import { recordLineage } from '../lineage/outbox.ts';
+import { lastLine, recordLineage } from '../lineage/outbox.ts';
 import type { Writer } from '../tape/append.ts';
 import { findNamed, findTape } from '../tape/find.ts';
 import type { TapeRow } from '../tape/tape.ts';
@@ -44,7 +44,8 @@ export function aliasTape(
     throw new TapeError('TAPE_EXISTS', `cannot alias '${alias}' to '${tape.name}': ${point}`, {
       data: { alias, session: tape.name },
     });
-  const g = recordLineage(writer, tape, { type: 'alias', alias, reason });
+  recordLineage(writer, tape, { type: 'alias', alias, reason });
+  const g = lastLine(writer.db);
   crashPoint('alias/lineage');
   insertAlias(writer, { id: tape.id, realm }, { alias, reason, g });
   crashPoint('alias/row');

@@ -1,7 +1,7 @@
 import { crashPoint } from '../crash-point.ts';
+import type { Db } from '../db/db.ts';
 import { nameKey, quote } from '../entry/name.ts';
 import { TapeError } from '../errors.ts';
-import type { Db } from '../sqlite/sqlite.ts';
 import type { Writer } from '../tape/append.ts';
 import { findTape } from '../tape/find.ts';
 import { anchorExists } from '../tape/point.ts';

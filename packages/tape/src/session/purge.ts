@@ -1,9 +1,9 @@
 import { crashPoint } from '../crash-point.ts';
+import type { Db } from '../db/db.ts';
 import { blobHashes, dropUnneeded } from '../entry/blob.ts';
 import type { Draft, Seq } from '../entry/entry.ts';
 import { parsed } from '../entry/parsed.ts';
 import { TapeError } from '../errors.ts';
-import type { Db } from '../sqlite/sqlite.ts';
 import { type Writer, writeEntries } from '../tape/append.ts';
 import { summarizerKind } from '../tape/info.ts';
 import { settleDead } from '../tape/leftovers.ts';
@@ -156,8 +156,7 @@ function eraseEntries(
 ): number {
   const { db } = writer;
   let now = tape;
-  let erased = 0;
-  let isIndexed = false;
+  const ids: number[] = [];
   for (let after = tape.base_seq; ; ) {
     const page = db.all<Body>(
       `SELECT id, seq, EXISTS (SELECT 1 FROM entry r WHERE r.tape_id = entry.tape_id AND r.mark = 'redaction'
@@ -177,16 +176,14 @@ function eraseEntries(
       db.run('UPDATE entry SET payload = NULL, meta = NULL, salt = NULL WHERE id = @id', { id });
       // What was redacted is gone for good: nothing is missing here.
       db.run('DELETE FROM absent WHERE tape_id = @tape AND seq = @seq', { tape: tape.id, seq });
-      isIndexed = db.run('DELETE FROM entry_fts WHERE rowid = @id', { id }) > 0 || isIndexed;
     }
-    erased += page.length;
+    ids.push(...page.map(({ id }) => id));
     if (page.length < pageRows) break;
     after = page.at(-1)?.seq ?? after;
   }
-  // The index keeps a deleted row's words until its segments are merged.
-  if (isIndexed) db.run(`INSERT INTO entry_fts (entry_fts) VALUES ('optimize')`);
+  db.forgetWords(ids);
   crashPoint('purge/bodies');
-  return erased;
+  return ids.length;
 }
 
 /** Removes what is stored of a session beside its entries: bytes, sums, an inbox, what was saved of an answer, its title. */

@@ -1,7 +1,7 @@
+import type { Db } from '../db/db.ts';
 import { note } from '../entry/entry.ts';
 import { parsed } from '../entry/parsed.ts';
 import { renamedEvent, titleIn } from '../entry/title.ts';
-import type { Db } from '../sqlite/sqlite.ts';
 import { type Writer, writeEntries } from '../tape/append.ts';
 import type { TapeRow } from '../tape/tape.ts';
 import { aliasTape, unaliasTape } from './alias.ts';

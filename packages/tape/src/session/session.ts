@@ -11,7 +11,7 @@ import type { JsonObject } from '../entry/json.ts';
 import { nameKey, parseName } from '../entry/name.ts';
 import { recordLineage } from '../lineage/outbox.ts';
 import { type Writer, writeEntries } from '../tape/append.ts';
-import { type Lifecycle, type TapeRow, type Task, tapeById, tapeByName } from '../tape/tape.ts';
+import { type Lifecycle, type TapeRow, type Task, tapeByName } from '../tape/tape.ts';
 import { assertFree } from './names.ts';
 
 /** Properties of a new session. */
@@ -72,41 +72,68 @@ interface Identity {
 }
 
 /** Inserts a tape without own entries. A name that was used before gets its next incarnation. */
-export function insertTape({ db, sources }: Writer, realm: string, ulid: string, tape: Identity): TapeRow {
+export function insertTape(
+  { db, sources }: Writer,
+  realm: string,
+  ulid: string,
+  { parent, ...tape }: Identity,
+): TapeRow {
   const now = sources.now();
-  const id = db.insert(
-    `INSERT INTO tape (ulid, realm, name, incarnation, kind, parent_id, spawn_key, request_hash, from_seq, from_anchor,
-         floor_seq, base_seq, base_hash, head_seq, head_hash, settled_seq, lifecycle, task, title, ephemeral, deliver,
-         spawn_call, created_at, updated_at, ordinal, name_key)
-       VALUES (@ulid, @realm, @name,
-         (SELECT coalesce(max(incarnation), 0) + 1 FROM tape WHERE realm = @realm AND name = @name), @kind, @parent, @spawnKey, @requestHash, @fromSeq, @fromAnchor,
-         @floor, @base, @baseHash, @base, @baseHash, @base, @lifecycle, @task, @title, @ephemeral, @deliver,
-         @spawnCall, @now, @now, @ordinal, @nameKey)`,
-    {
-      ulid,
-      realm,
-      name: tape.name,
-      kind: tape.kind,
-      parent: tape.parent?.id ?? null,
-      spawnKey: tape.spawnKey ?? null,
-      requestHash: tape.requestHash ?? null,
-      fromSeq: tape.fromSeq ?? null,
-      fromAnchor: tape.fromAnchor ?? null,
-      floor: tape.floor,
-      base: tape.base,
-      baseHash: tape.baseHash,
-      lifecycle: tape.lifecycle ?? 'active',
-      task: tape.task ?? null,
-      title: tape.title ?? null,
-      ephemeral: tape.ephemeral === true ? 1 : 0,
-      deliver: tape.deliver ?? null,
-      spawnCall: tape.spawnCall ?? null,
-      now,
-      ordinal: tape.ordinal ?? null,
-      nameKey: nameKey(tape.name),
-    },
+  const before = db.get<{ last: number }>(
+    `SELECT incarnation AS last FROM tape WHERE realm = @realm AND name = @name
+       ORDER BY incarnation DESC LIMIT 1`,
+    { realm, name: tape.name },
   );
-  return tapeById(db, id);
+  const row = {
+    ulid,
+    realm,
+    name: tape.name,
+    incarnation: (before?.last ?? 0) + 1,
+    kind: tape.kind,
+    parent_id: parent?.id ?? null,
+    spawn_key: stored(tape.spawnKey),
+    request_hash: tape.requestHash ?? null,
+    from_seq: tape.fromSeq ?? null,
+    from_anchor: tape.fromAnchor ?? null,
+    floor_seq: tape.floor,
+    base_seq: tape.base,
+    base_hash: tape.baseHash,
+    head_seq: tape.base,
+    head_hash: tape.baseHash,
+    settled_seq: tape.base,
+    lifecycle: tape.lifecycle ?? ('active' as const),
+    task: tape.task ?? null,
+    title: stored(tape.title),
+    ephemeral: tape.ephemeral === true ? 1 : 0,
+    deliver: tape.deliver ?? null,
+    spawn_call: stored(tape.spawnCall),
+    created_at: now,
+    updated_at: now,
+    ordinal: tape.ordinal ?? null,
+    name_key: nameKey(tape.name),
+  };
+  const columns = Object.keys(row);
+  const id = db.insert(
+    `INSERT INTO tape (${columns.join(', ')}) VALUES (${columns.map((column) => `@${column}`).join(', ')})`,
+    row,
+  );
+  return {
+    ...row,
+    id,
+    epoch: 0,
+    delivery: null,
+    merged_at: null,
+    last_message_at: null,
+    message_count: 0,
+    last_speaker: null,
+    parent_name: parent?.name ?? null,
+    parent_ulid: parent?.ulid ?? null,
+  };
+}
+
+/** A text as a database returns it: half of a surrogate pair is no character of UTF-8. */
+function stored(text: string | undefined): string | null {
+  return text?.toWellFormed() ?? null;
 }
 
 /** The first entry of every root tape. */

@@ -10,7 +10,6 @@ import {
   notActive,
   type TapeRow,
   type Task,
-  tapeById,
   tasks,
 } from '../tape/tape.ts';
 import { freeNames, reclaimNames } from './names.ts';
@@ -79,14 +78,15 @@ function setState(writer: Writer, tape: TapeRow, { column, value, type, epoch }:
   if (tape[column] === value) return tape;
   // Raises the epoch, like every write without a lease, so that an owner whose lease expired can no longer
   // write.
+  const now = writer.sources.now();
   writer.db.run(`UPDATE tape SET ${column} = @value, epoch = @epoch, updated_at = @now WHERE id = @id`, {
     id: tape.id,
     value,
     epoch,
-    now: writer.sources.now(),
+    now,
   });
   crashPoint('status/row');
-  const changed = tapeById(writer.db, tape.id);
+  const changed: TapeRow = { ...tape, [column]: value, epoch, updated_at: now };
   recordLineage(writer, changed, { type, childHead: changed.head_hash });
   crashPoint('status/lineage');
   return changed;

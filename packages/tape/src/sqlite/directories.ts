@@ -10,8 +10,8 @@ export function makeDirectories(dir: string, mode: number): string | undefined {
   const missing: string[] = [];
   for (let at = dir; statSync(at, { throwIfNoEntry: false }) === undefined; at = dirname(at))
     missing.unshift(at);
-  // Of what is there and is no directory, the system says so.
-  if (missing.length === 0) mkdirSync(dir);
+  // Of what is there and is no directory, the system says so; another process may have made one since.
+  if (missing.length === 0) missing.push(dir);
   return missing.filter((path) => isMade(path, mode))[0];
 }
 

@@ -5,9 +5,14 @@ import { TapeError } from '../errors.ts';
 import { cannotOpen, machineProbe, prepareFile } from './place.ts';
 import { sync } from './sync.ts';
 
-/** Creates an empty file, mode 0600, under a temporary name; `keepDraft` gives it its final name. */
+/**
+ * Creates an empty file, mode 0600, under a temporary name; `keepDraft` gives it its final name.
+ * @throws TAPE_EXISTS
+ */
 export function newDraft(file: string): string {
   if (!existsSync(dirname(file))) throw cannotOpen(file, `there is no directory '${dirname(file)}'`);
+  // What takes long to write fails before it does.
+  if (existsSync(file)) throw thereIs(file);
   const draft = `${file}.${randomBytes(6).toString('hex')}.part`;
   try {
     prepareFile(draft, machineProbe);
@@ -31,9 +36,13 @@ export function keepDraft(draft: string, file: string): void {
     linkSync(draft, file);
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code !== 'EEXIST') throw cause;
-    throw new TapeError('TAPE_EXISTS', `cannot write '${file}': the file exists`, { cause });
+    throw thereIs(file, cause);
   }
   sync(dirname(file));
+}
+
+function thereIs(file: string, cause?: unknown): TapeError {
+  return new TapeError('TAPE_EXISTS', `cannot write '${file}': the file exists`, { cause });
 }
 
 /** Removes a draft and the files that SQLite left beside it. A draft that cannot be removed does no harm. */

@@ -1,10 +1,11 @@
 /**
  * SQLite and the database file: the connection, the schema, the checks of a file's place (`place.ts`), atomic
- * new files (`draft-file.ts`), and the wait for the write lock. Imports `owner`, `origin`, `errors`, `progress` and
- * `crash-point`.
+ * new files (`draft-file.ts`), and the wait for the write lock. Imports `db`, `owner`, `origin`, `errors`, `progress`
+ * and `crash-point`.
  */
 import Database from 'better-sqlite3';
 import { crashPoint } from '../crash-point.ts';
+import type { Db, Params, Values } from '../db/db.ts';
 import { TapeError } from '../errors.ts';
 import { type Elsewhere, nothingElsewhere } from '../origin/elsewhere.ts';
 import type { OnProgress } from '../progress.ts';
@@ -12,12 +13,6 @@ import { isLocked, lockWaitDefault, lockWaitMin, retryLocked, stillLocked } from
 import { cannotOpen, roomAt } from './place.ts';
 
 type Transaction = Database.Transaction<(act: () => unknown) => unknown>;
-
-/** A value that SQLite stores. */
-export type SqlValue = string | number | null | Uint8Array;
-export type Params = Readonly<Record<string, SqlValue>>;
-/** Parameters by position, as `?` in a statement: each costs half of what one by name does. For the hot paths. */
-type Values = readonly SqlValue[];
 
 /**
  * Settings of every connection, also for reading and copying, before it reads a file that another program may
@@ -43,7 +38,8 @@ export function pragmas(settings: readonly string[]): string {
  * One connection, and the only code that uses better-sqlite3. It prepares each statement once per text, runs
  * every write in an immediate transaction with random retries, and turns SQLite's errors into TapeErrors.
  */
-export class Db {
+export class SqliteDb implements Db {
+  readonly hasFile = true;
   readonly #db: Database.Database;
   readonly #statements = new Map<string, Database.Statement>();
   /** How a write waits for the disk, as the file was opened. */
@@ -61,6 +57,7 @@ export class Db {
   file = ':memory:';
   /** What the file contained when it came to this user and machine. */
   elsewhere: Elsewhere = nothingElsewhere;
+  readonly pageRows: number = 128;
   /** How long an act blocks the thread to wait for a lock, in milliseconds. */
   lockWaitMs: number = lockWaitDefault;
 
@@ -133,6 +130,10 @@ export class Db {
     }
   }
 
+  must(sql: string, params: Params | Values, orElse: () => Error): void {
+    if (this.run(sql, params) === 0) throw orElse();
+  }
+
   /** Runs an insert and returns its rowid. */
   insert(sql: string, params: Params | Values): number {
     try {
@@ -140,6 +141,13 @@ export class Db {
     } catch (error) {
       throw typed(this.#db.name, error);
     }
+  }
+
+  forgetWords(entries: readonly number[]): void {
+    let removed = 0;
+    for (const id of entries) removed += this.run('DELETE FROM entry_fts WHERE rowid = ?', [id]);
+    // The index keeps a deleted row's words until its segments are merged.
+    if (removed > 0) this.run(`INSERT INTO entry_fts (entry_fts) VALUES ('optimize')`);
   }
 
   /** Like `write`, but throws TAPE_LOCKED when another connection holds the write lock for more than a moment. */
@@ -308,7 +316,7 @@ export class Db {
       return;
     }
     // Reads one snapshot through a connection of its own: otherwise the copy would restart with every commit.
-    const source = new Db(this.#db.name, { readonly: true });
+    const source = new SqliteDb(this.#db.name, { readonly: true });
     try {
       source.#db.exec('BEGIN');
       source.#db.prepare('SELECT count(*) FROM sqlite_schema').get();

@@ -3,7 +3,7 @@ import type { OnProgress, Progress } from '../progress.ts';
 import { dropDraft, keepDraft, newDraft } from '../sqlite/draft-file.ts';
 import { cannotOpen, machineProbe, whyNotInPlace } from '../sqlite/place.ts';
 import { privateCopy } from '../sqlite/private-copy.ts';
-import { Db } from '../sqlite/sqlite.ts';
+import { SqliteDb } from '../sqlite/sqlite.ts';
 
 /** Options of a backup. */
 export interface BackupOptions {
@@ -20,7 +20,7 @@ export type BackupProgress = Progress & { readonly of: 'pages' | 'entries' };
  * @throws TAPE_EXISTS; TAPE_CORRUPT when the copy does not verify; TAPE_CANNOT_OPEN
  */
 export async function backupTo(
-  db: Db,
+  db: SqliteDb,
   file: string,
   check: (copy: string) => Iterable<{ readonly message: string }>,
   onPages?: OnProgress,
@@ -51,7 +51,7 @@ export async function backupTo(
 export async function copyOlder(from: string, file: string): Promise<void> {
   const copy = whyNotInPlace(from, machineProbe) === undefined ? undefined : privateCopy(from);
   try {
-    const db = new Db(copy?.path ?? from, { readonly: true });
+    const db = new SqliteDb(copy?.path ?? from, { readonly: true });
     try {
       await backupTo(db, file, () => []);
     } finally {

@@ -1,8 +1,8 @@
 import type { Clock } from '../clock.ts';
+import type { Db } from '../db/db.ts';
 import { parseBase } from '../entry/name.ts';
 import type { GraphReceipt, Journal } from '../lineage/line.ts';
 import { drainOutbox, type GraphUpdate } from '../lineage/outbox.ts';
-import type { Db } from '../sqlite/sqlite.ts';
 import type { Writer } from '../tape/append.ts';
 import { findTape, getTape } from '../tape/find.ts';
 import { type AppendHead, getHead, type TapeHead } from '../tape/head.ts';

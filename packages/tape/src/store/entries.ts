@@ -12,7 +12,15 @@ import {
   redactEntries,
 } from '../history/redact.ts';
 import { markErased, wipeFile } from '../history/wipe.ts';
-import { type SearchQuery, type SearchResult, searchEntries } from '../search/search.ts';
+import {
+  type SearchPage,
+  type SearchPlace,
+  type SearchQuery,
+  type SearchResult,
+  searchEntries,
+  searchLimit,
+  searchPage,
+} from '../search/search.ts';
 import { searchBudget, updateIndex } from '../search/text-index.ts';
 import { type Appended, receipt, repeatedOnly, repetitions, writeEncoded } from '../tape/append.ts';
 import { dropChunks } from '../tape/chunks.ts';
@@ -145,8 +153,7 @@ export function entriesOn(at: Connection): EntriesInProcess {
     },
 
     search(query: SearchQuery): SearchResult {
-      assertOptions(query, fieldsOf['entries.search'], 'search');
-      assertArgument(query.text, 'text', 'search', 'text');
+      assertSearch(query);
       if (!at.readonly) updateIndex(db, searchBudget(query));
       return db.read(() => searchEntries(db, realm, query));
     },
@@ -161,6 +168,22 @@ export function entriesOn(at: Connection): EntriesInProcess {
       });
     },
   };
+}
+
+/** Searches the next page of a database that keeps the words of each entry; `found`: how many hits there are already. */
+export function searchOn(
+  { db, realm }: Connection,
+  query: SearchQuery,
+  { from, found }: { readonly from: SearchPlace | undefined; readonly found: number },
+): SearchPage {
+  assertSearch(query);
+  const { limit = searchLimit } = query;
+  return db.read(() => searchPage(db, realm, query, { from, limit: limit - found }));
+}
+
+function assertSearch(query: SearchQuery): void {
+  assertOptions(query, fieldsOf['entries.search'], 'search');
+  assertArgument(query.text, 'text', 'search', 'text');
 }
 
 /** @throws TAPE_STALE_HEAD */

@@ -44,13 +44,14 @@ function assertBody(body: unknown, name: () => string): void {
 /** Makes `store.inbox`. */
 export function inboxOn(at: Connection): InProcess<Inbox> {
   const { db, realm, writer } = at;
+  const most = db.itemsOfAct ?? Number.POSITIVE_INFINITY;
 
   function drainOwned(lease: Lease, { taken = [], later }: DrainOptions): number {
     return db.writeThrough(() => {
       const tape = at.need(lease.id);
       at.epoch(tape, lease);
       const before = takeItems(writer, tape.id, taken, lease);
-      return before + drainInbox(writer, realm, { tapeId: tape.id, lease, ...(later && { later }) });
+      return before + drainInbox(writer, realm, { tapeId: tape.id, lease, ...(later && { later }), most });
     });
   }
 
@@ -86,7 +87,7 @@ export function inboxOn(at: Connection): InProcess<Inbox> {
       assertOptions(o, known, 'drain the inbox of', isOwned ? owned.session : owned);
       const count = isOwned
         ? drainOwned(owned, o)
-        : db.writeThrough(() => drainInPlaceOfOwner(writer, realm, at.need(owned)));
+        : db.writeThrough(() => drainInPlaceOfOwner(writer, realm, at.need(owned), most));
       if (count !== undefined && count > 0) at.drainOutbox();
       return count;
     },

@@ -11,6 +11,7 @@ export type { BundlePart, SessionHead } from '../bundle/part.ts';
 export type { BundleSource } from '../bundle/unpack.ts';
 export type { BundleWritten } from '../bundle/write.ts';
 export type { Problem } from '../check/problem.ts';
+export type { Beside } from '../db/db.ts';
 export type { Artifact, PatchFile, RecordedArtifact } from '../entry/artifact.ts';
 export {
   type BlobRef,
@@ -73,7 +74,7 @@ export type { LiveQuery, LiveRun, LiveStream, StreamChunk } from '../tape/chunks
 export type { SessionCounts, SessionLink } from '../tape/info.ts';
 export type { SessionRange } from '../tape/interval.ts';
 export { fenced, leaseTtlMs, type SessionOwner } from '../tape/lease.ts';
-export type { SessionOrder, SessionQuery } from '../tape/listing.ts';
+export type { SessionOrder, SessionQuery, Unfinished } from '../tape/listing.ts';
 export type { RunItem } from '../tape/post.ts';
 export type { Delivery } from '../tape/tape.ts';
 export type { BackupOptions, BackupProgress } from './backup.ts';

@@ -1,3 +1,4 @@
+import type { Beside, Db } from '../db/db.ts';
 import type { Seq } from '../entry/entry.ts';
 import { type Forked, forkTape } from '../fork/fork.ts';
 import type { ForkRequest } from '../fork/request.ts';
@@ -24,6 +25,14 @@ export interface LineageInProcess extends Omit<InProcess<Lineage>, 'merge'> {
     (child: Ref, request?: MergeRequest, o?: WriteOptions): Merged;
     (drafts: readonly MergeDraft[], o?: WriteOptions): readonly Merged[];
   };
+}
+
+/** Reads lines of the lineage, page by page. */
+export function* linesOn(at: Connection, query: LineageQuery = {}): Generator<LineageLine> {
+  assertOptions(query, fieldsOf['lineage.read'], 'read the lineage');
+  const { session, ...rest } = query;
+  const tape = session === undefined ? undefined : at.need(session).id;
+  yield* readLineage(at.db, { ...rest, tape });
 }
 
 /** Makes `store.lineage`. */
@@ -60,16 +69,20 @@ export function lineageOn(at: Connection): LineageInProcess {
   }
 
   return {
-    *read(query: LineageQuery = {}): Iterable<LineageLine> {
-      assertOptions(query, fieldsOf['lineage.read'], 'read the lineage');
-      const { session, ...rest } = query;
-      const tape = session === undefined ? undefined : at.need(session).id;
-      yield* readLineage(db, { ...rest, tape });
-    },
+    read: (query?: LineageQuery) => linesOn(at, query),
 
-    fork(parent: Ref, request: ForkRequest = {}): Forked {
+    fork(
+      parent: Ref,
+      request: ForkRequest = {},
+      beside: (forked: Forked) => Beside | undefined = () => undefined,
+    ): Forked {
       const asked = checked(at.named(parent), request);
-      const forked = db.writeThrough(() => forkTape(writer, at.need(parent), asked));
+      const forked = db.writeThrough(() => {
+        const made = forkTape(writer, at.need(parent), asked);
+        const statement = made.repeated ? undefined : beside(made);
+        if (statement !== undefined) runBeside(db, statement);
+        return made;
+      });
       return { ...forked, ...at.drainOutbox() };
     },
 
@@ -102,6 +115,12 @@ export function lineageOn(at: Connection): LineageInProcess {
       return { ...linked, ...at.drainOutbox() };
     },
   };
+}
+
+function runBeside(db: Db, statement: Beside): void {
+  if (db.runBeside === undefined)
+    throw new TypeError('a database in a file has no other tables: nothing is committed beside a fork');
+  db.runBeside(statement);
 }
 
 /** Checks the fields of a request, normalises its finished work and sets the keys, like `append`. */

@@ -20,7 +20,7 @@ import {
   triggers,
   usageTable,
 } from '../sqlite/schema.ts';
-import { Db } from '../sqlite/sqlite.ts';
+import { SqliteDb } from '../sqlite/sqlite.ts';
 import { isRunOpen, saveRun } from '../tape/open-run.ts';
 import type { TapeRow } from '../tape/tape.ts';
 import { nameHome, toSchema2 } from './schema-2.ts';
@@ -32,7 +32,7 @@ import { versionOf } from './version.ts';
  * under the same lock, so the copy is exactly what the upgrade changed.
  */
 export function migrate(
-  db: Db,
+  db: SqliteDb,
   path: string,
   { homeId = ulid(), onUpgrade }: { homeId?: string | undefined; onUpgrade?: OnProgress | undefined } = {},
 ): void {
@@ -57,7 +57,7 @@ export function migrate(
 
 /** @throws TAPE_CORRUPT when the file does not match its version; the transaction then rolls back */
 function upgrade(
-  db: Db,
+  db: SqliteDb,
   path: string,
   { version, homeId, tell }: { readonly version: number; readonly homeId: string; readonly tell: () => void },
 ): void {
@@ -77,7 +77,7 @@ function upgrade(
 }
 
 /** Begins to report on an upgrade, and makes the function that a step calls after each session. */
-function teller(db: Db, version: number, onUpgrade: OnProgress | undefined): () => void {
+function teller(db: SqliteDb, version: number, onUpgrade: OnProgress | undefined): () => void {
   const { total = 0 } = db.get<{ total: number }>('SELECT count(*) AS total FROM tape') ?? {};
   const rounds = rereading.filter((step) => step >= version).length;
   let calls = 0;
@@ -88,7 +88,7 @@ function teller(db: Db, version: number, onUpgrade: OnProgress | undefined): () 
   };
 }
 
-function dropTriggers(db: Db): void {
+function dropTriggers(db: SqliteDb): void {
   for (const { name } of db.all<{ name: string }>(`SELECT name FROM sqlite_schema WHERE type = 'trigger'`))
     db.exec(`DROP TRIGGER "${name.replaceAll('"', '""')}"`);
 }
@@ -97,7 +97,7 @@ function dropTriggers(db: Db): void {
 const rereading = [0, 2, 3];
 
 /** Upgrades each older schema to the next, without its triggers. Entries are never changed. */
-const steps: Readonly<Record<number, (db: Db, homeId: string, tell: () => void) => void>> = {
+const steps: Readonly<Record<number, (db: SqliteDb, homeId: string, tell: () => void) => void>> = {
   // Schema 0 had no table of open calls, and no triggers that protect blobs.
   0: (db, _, tell) => {
     db.exec(openCallsTable);
@@ -139,7 +139,7 @@ function copyBefore(path: string, version: number): string | undefined {
   let draft: string | undefined;
   try {
     draft = newDraft(file);
-    const source = new Db(path, { readonly: true });
+    const source = new SqliteDb(path, { readonly: true });
     try {
       source.run('VACUUM INTO @draft', { draft });
     } finally {

@@ -15,7 +15,7 @@ import {
 } from '../sqlite/place.ts';
 import { privateCopy } from '../sqlite/private-copy.ts';
 import { pageSize, schemaVersion } from '../sqlite/schema.ts';
-import { Db, pragmas } from '../sqlite/sqlite.ts';
+import { pragmas, SqliteDb } from '../sqlite/sqlite.ts';
 import { migrate } from './migrate.ts';
 import { versionOf } from './version.ts';
 
@@ -45,7 +45,7 @@ export interface OpenOptions {
  * @throws TAPE_CANNOT_OPEN, TAPE_UNSAFE_PLACE, TAPE_NOT_A_TAPE, TAPE_SCHEMA_NEWER; TAPE_SCHEMA_OLDER when
  * opened for reading only
  */
-export function openDatabase(path: string, options: OpenOptions = {}, beforeCreating?: () => void): Db {
+export function openDatabase(path: string, options: OpenOptions = {}, beforeCreating?: () => void): SqliteDb {
   if (options.readonly === true && path !== ':memory:') {
     const probe = { ...machineProbe, ...options.probe };
     typed(path, () => assertFile(path, { ...probe, uid: () => undefined }));
@@ -68,7 +68,7 @@ export function openDatabase(path: string, options: OpenOptions = {}, beforeCrea
  * Reads a database that cannot be read in place from a copy, whose files lose their names once they are open: they are
  * gone when the process ends, however it ends.
  */
-function openCopy(path: string, options: OpenOptions): Db {
+function openCopy(path: string, options: OpenOptions): SqliteDb {
   const copy = typed(path, () => privateCopy(path));
   try {
     const db = openConnection(copy.path, { ...options, probe: {} }, { alone: true });
@@ -95,13 +95,13 @@ function openConnection(
   path: string,
   options: OpenOptions,
   { alone, beforeCreating }: { readonly alone: boolean; readonly beforeCreating?: (() => void) | undefined },
-): Db {
+): SqliteDb {
   const { durability = 'full', readonly = false, allowUnsafePlace = false } = options;
   const inMemory = path === ':memory:';
   const probe = { ...machineProbe, ...options.probe };
   if (!inMemory) typed(path, () => preparePlace(path, { ...options, probe, beforeCreating }));
   if (!inMemory && !readonly && existsSync(`${path}-wal`)) assertBeforeWriting(path);
-  const db = new Db(path, { readonly: readonly && !alone });
+  const db = new SqliteDb(path, { readonly: readonly && !alone });
   try {
     if (alone) for (const pragma of ['locking_mode = EXCLUSIVE', 'query_only = ON']) db.pragma(pragma);
     assertSqlite(path, probe.sqliteVersion(db.get<{ v: string }>('SELECT sqlite_version() AS v')?.v ?? '0'));
@@ -135,7 +135,7 @@ function openConnection(
  * closes.
  */
 function assertBeforeWriting(path: string): void {
-  const db = new Db(path, { readonly: true });
+  const db = new SqliteDb(path, { readonly: true });
   try {
     versionOf(db, path);
   } finally {
@@ -143,7 +143,7 @@ function assertBeforeWriting(path: string): void {
   }
 }
 
-/** Settings for size and speed; those for safety are in `Db`. */
+/** Settings for size and speed; those for safety are in `SqliteDb`. */
 const readerSettings = ['temp_store = MEMORY'];
 const settings = [...readerSettings, 'journal_size_limit = 16777216', 'wal_autocheckpoint = 2000'];
 

@@ -255,7 +255,7 @@ export const fieldsOf: { readonly [M in keyof OptionsOf]: Fields<OptionsOf[M]> }
     asked: 'object',
     written: 'texts',
   },
-  'lineage.link': { type: 'text', derived: 'flag', evidence: 'text' },
+  'lineage.link': { type: 'text', derived: 'flag', evidence: 'text', call: 'text', seq: 'count' },
   'leases.acquire': { ttlMs: 'duration' },
   'leases.release': { inputs: 'flag' },
   'inbox.post': { body: true, mode: 'text', source: 'text', key: 'text' },

@@ -2,10 +2,10 @@ import { isObject, type JsonObject } from '../entry/json.ts';
 import { nameKey } from '../entry/name.ts';
 import { sourceTime } from '../entry/source-time.ts';
 import { aliasTable, leaseColumnsOf2, tapeColumnsOf2, tapeIndexesOf2 } from '../sqlite/schema.ts';
-import type { Db } from '../sqlite/sqlite.ts';
+import type { SqliteDb } from '../sqlite/sqlite.ts';
 
 /** Records the id of a home, a ULID. A copy of the home keeps it. */
-export function nameHome(db: Db, id: string): void {
+export function nameHome(db: SqliteDb, id: string): void {
   db.run(`INSERT INTO home (key, value) VALUES ('id', @id)`, { id });
 }
 
@@ -13,7 +13,7 @@ export function nameHome(db: Db, id: string): void {
  * Upgrades schema 1: gives the home an id, aliases their realm, and tapes the columns of schema 2, which know one more
  * end of a task. Names of children stay as they are. A lease that is alive keeps its time.
  */
-export function toSchema2(db: Db, homeId: string): void {
+export function toSchema2(db: SqliteDb, homeId: string): void {
   nameHome(db, homeId);
   // A check of a column cannot be changed: the column is made anew.
   db.exec('ALTER TABLE tape RENAME COLUMN task TO old_task');
@@ -58,7 +58,7 @@ interface OldTape {
 }
 
 /** Returns the time of a tape's newest own message, at its source where it was imported. */
-function lastMessageAt(db: Db, tape: number): number | null {
+function lastMessageAt(db: SqliteDb, tape: number): number | null {
   let last = db.get<{ at: number | null }>(
     `SELECT max(at) AS at FROM entry WHERE tape_id = @tape AND kind = 'message'
        AND (meta IS NULL OR instr(meta, '"timestamp"') = 0)`,

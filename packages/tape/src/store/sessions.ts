@@ -11,9 +11,9 @@ import { ensureSession, type SessionChange, type SessionInit } from '../session/
 import { setLifecycle, setTask } from '../session/state.ts';
 import { type CallsQuery, listCalls, type ModelCalls } from '../tape/calls.ts';
 import { findNamed, findTape } from '../tape/find.ts';
-import { infoOf, type SessionInfo } from '../tape/info.ts';
+import { besideOf, infoOf, type SessionInfo } from '../tape/info.ts';
 import { settleDead } from '../tape/leftovers.ts';
-import { listTapes, type SessionQuery } from '../tape/listing.ts';
+import { countUnfinished, listTapes, type SessionQuery, type Unfinished } from '../tape/listing.ts';
 import { assertKept, type Lifecycle, type Ref, type TapeRow, type Task, tapeById } from '../tape/tape.ts';
 import type { Connection } from './connection.ts';
 import type { InProcess } from './in-process.ts';
@@ -24,8 +24,11 @@ import type { Sessions } from './store.ts';
 export function sessionsOn(at: Connection): InProcess<Sessions> {
   const { db, realm, writer } = at;
 
-  function changed(ref: Ref, change: SessionChange, { lease }: WriteOptions): TapeRow {
-    let tape = at.need(ref);
+  function changed(
+    before: TapeRow,
+    { ref, change, lease }: { readonly ref: Ref; readonly change: SessionChange } & WriteOptions,
+  ): TapeRow {
+    let tape = before;
     // A status that is present but undefined is a mistake of the caller, which `assertStatus` reports.
     if ('lifecycle' in change) {
       const lifecycle = change.lifecycle as Lifecycle;
@@ -86,6 +89,10 @@ export function sessionsOn(at: Connection): InProcess<Sessions> {
       return listTapes(db, realm, query);
     },
 
+    unfinished(ref: Ref, root: Ref = ref): Unfinished {
+      return countUnfinished(db, { parent: at.need(ref).id, root: at.need(root).id });
+    },
+
     calls(query: CallsQuery = {}): readonly ModelCalls[] {
       assertOptions(query, fieldsOf['sessions.calls'], 'add up the calls of sessions');
       const { session } = query;
@@ -101,9 +108,13 @@ export function sessionsOn(at: Connection): InProcess<Sessions> {
         if (alias !== undefined) assertOptions(alias, fieldsOf.alias, 'alias', at.named(ref));
       assertOptions(o, fieldsOf.write, 'update', at.named(ref));
       const { tape, info, isNews } = db.writeThrough(() => {
-        const tape = changed(ref, change, o);
+        // A change of the task touches nothing beside the row: what is there is read with the first question.
+        const isTask = Object.keys(change).every((field) => field === 'task');
+        const before = at.need(ref);
+        const beside = isTask ? besideOf(db, before) : undefined;
+        const tape = changed(before, { ref, change, ...o });
         const isNews = change.task !== undefined && tellsParent({ db }, tape, change.task);
-        return { tape, info: infoOf(db, tape), isNews };
+        return { tape, info: infoOf(db, tape, beside), isNews };
       });
       if (isNews) appendNews(tape);
       return { ...info, ...at.drainOutbox() };

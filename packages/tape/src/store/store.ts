@@ -7,6 +7,7 @@
  * lies below.
  */
 import type { Problem } from '../check/problem.ts';
+import type { Beside } from '../db/db.ts';
 import type { Awaitable, Draft, Entry, Seq } from '../entry/entry.ts';
 import type { Forked } from '../fork/fork.ts';
 import type { ForkRequest } from '../fork/request.ts';
@@ -33,7 +34,7 @@ import type { LiveQuery, LiveRun, LiveStream } from '../tape/chunks.ts';
 import type { SessionInfo } from '../tape/info.ts';
 import type { SessionRange } from '../tape/interval.ts';
 import type { Lease, SessionOwner } from '../tape/lease.ts';
-import type { SessionQuery } from '../tape/listing.ts';
+import type { SessionQuery, Unfinished } from '../tape/listing.ts';
 import type { Point } from '../tape/point.ts';
 import type { Ref } from '../tape/tape.ts';
 import type {
@@ -108,14 +109,23 @@ export interface TapeStore extends AsyncDisposable {
    * @throws TAPE_BAD_NAME for what cannot be a realm
    */
   inRealm(base: string): TapeStore;
-  /** Returns a number that changes with every commit of any process. Cheap enough to poll. */
-  changes(): Awaitable<number>;
+  /**
+   * Returns a number that changes with every commit of any process, on a server soon after it. Cheap enough to poll: it
+   * sends nothing. With the ULID of a session, it changes at least when something is posted to its inbox or taken from it,
+   * or its lease is taken or ends: what its owner has to look at.
+   */
+  changes(session?: string): Awaitable<number>;
   /**
    * How long a synchronous store blocks the thread while another process holds the write lock, in
    * milliseconds. It can change at any time; with 0 a call gives up after about 20 ms. Asynchronous stores
    * leave it undefined.
    */
   lockWaitMs?: number;
+  /**
+   * How long the runtime lets a lease live without a heartbeat, in milliseconds. Default: `leaseTtlMs`. Where owners are on
+   * several machines no other sees that one has died, so that a shorter time is how soon others continue.
+   */
+  readonly leaseMs?: number;
 }
 
 /**
@@ -146,6 +156,8 @@ export interface Sessions {
   find(ref: Ref): Awaitable<SessionInfo | undefined>;
   /** Lists sessions, newest first; with `parent` or `after`, in order of creation. */
   list(query?: SessionQuery): Awaitable<readonly SessionInfo[]>;
+  /** Counts the forks of a session that have not ended, and all that are below it or, with `root`, below that one. */
+  unfinished(ref: Ref, root?: Ref): Awaitable<Unfinished>;
   /**
    * Adds up the model calls that the own entries of sessions record, by session in order of creation and by model in the
    * order of first use. Inherited calls count where they were recorded. The sums are stored: no entry is read.
@@ -306,8 +318,14 @@ export interface Lineage {
    * Creates a child session by reference, without writing to the parent. The same `key` gives the same child.
    * @throws TAPE_NO_ANCHOR, TAPE_BAD_POINT, TAPE_BAD_NAME, TAPE_EXISTS, TAPE_KEY_CONFLICT; TAPE_BUSY with
    * `whenIdle`
+   * @param beside a statement that the database commits with a new child, or neither of them: a queue in the same database
+   *   gets the order to run it. It only looks at what it is given, and can be called more than once. A store in a file refuses it
    */
-  fork(parent: Ref, request?: ForkRequest): Awaitable<Forked>;
+  fork(
+    parent: Ref,
+    request?: ForkRequest,
+    beside?: (forked: Forked) => Beside | undefined,
+  ): Awaitable<Forked>;
   /** Returns what `fork` would write and return, and throws what it would throw. Writes nothing. */
   previewFork(parent: Ref, request?: ForkRequest): Awaitable<ForkPreview>;
   /**
@@ -402,9 +420,10 @@ export interface Inbox {
   /** Lists the items of a session's inbox, oldest first. */
   list(ref: Ref): Awaitable<readonly InboxItem[]>;
   /**
-   * Applies and removes the items of a session's inbox in one transaction; returns how many. Items that only a
-   * run can process stay in the inbox, except those in `taken`. The owner passes its lease. For a session without
-   * a live lease, pass the session, without options; if it has a lease, nothing is done and the result is undefined.
+   * Applies and removes the items of a session's inbox in one transaction, or, in a store on a server, one by one after
+   * those in `taken`; returns how many. Items that only a run can process stay in the inbox, except those in `taken`. The
+   * owner passes its lease. For a session without a live lease, pass the session, without options; if it has a lease,
+   * nothing is done and the result is undefined.
    */
   drain(owned: Lease | Ref, o?: DrainOptions): Awaitable<number | undefined>;
 }

@@ -2,16 +2,15 @@ import { verifyAliases } from '../check/aliases.ts';
 import { type Beside, BesideTapes } from '../check/beside.ts';
 import { LinesOfTapes, verifyLineage, verifyLines } from '../check/lineage.ts';
 import { verifyMergedHeads, verifyMerges } from '../check/merges.ts';
-import { type Problem, problemsOf } from '../check/problem.ts';
+import { type Problem, problemsOf, stopsReading } from '../check/problem.ts';
 import { verifyRow } from '../check/row.ts';
 import { tapesToVerify, verifyTape, type Watcher } from '../check/verify.ts';
 import { ViewsOnTape, verifyViews } from '../check/views.ts';
+import type { Db } from '../db/db.ts';
 import { isTime } from '../entry/iso-time.ts';
 import { baseFault } from '../entry/name.ts';
-import { TapeError } from '../errors.ts';
 import { bodyFault } from '../inbox/body.ts';
 import type { OnProgress } from '../progress.ts';
-import type { Db } from '../sqlite/sqlite.ts';
 import type { TapeRow } from '../tape/tape.ts';
 
 /**
@@ -58,12 +57,24 @@ export function* verifyAll(db: Db, onProgress?: OnProgress): Generator<Problem> 
   if (lines?.areWhole !== true) yield* guarded(null, verifyLineage(db));
 }
 
+/** Yields the problems of some tapes, of each its own entries: those that it inherits are its parent's. */
+export function* verifyEach(db: Db, ids: readonly number[], onProgress?: OnProgress): Generator<Problem> {
+  const tapes = [...sizedIn(db, ids)];
+  const total = tapes.reduce((sum, { entries }) => sum + entries, 0);
+  const verified = {
+    counter: new Counter(total, onProgress),
+    broken: new Set<number>(),
+    lines: 'each',
+  } as const;
+  for (const run of runsOf(tapes)) yield* verifyRun(db, run, verified);
+}
+
 /** Undefined where the lineage cannot be read, which its verification reports. */
 function linesOfTapes(db: Db): LinesOfTapes | undefined {
   try {
     return new LinesOfTapes(db);
   } catch (error) {
-    if (error instanceof TapeError && error.code === 'TAPE_CLOSED') throw error;
+    if (stopsReading(error)) throw error;
     return undefined;
   }
 }
@@ -103,7 +114,7 @@ function* verifyTapes(
   const counter = new Counter(countVerified(db).entries, onProgress);
   /** The tapes whose entries are damaged, and those that inherit from them. A parent comes before its children. */
   const broken = new Set<number>();
-  for (const run of runsOf(db)) yield* verifyRun(db, run, { counter, broken, lines });
+  for (const run of runsOf(sizedTapes(db))) yield* verifyRun(db, run, { counter, broken, lines });
 }
 
 /** The greatest numbers of tapes, and of entries, that are verified in one read: a reader keeps the log from being emptied. */
@@ -116,34 +127,54 @@ interface Sized {
   readonly entries: number;
 }
 
-/** Yields all tapes in runs of short ones, and of one long one. */
-function* runsOf(db: Db): Generator<readonly Sized[]> {
+/** Yields tapes in runs of short ones that are neighbours, and of one long one. */
+function* runsOf(tapes: Iterable<Sized>): Generator<readonly Sized[]> {
   let run: Sized[] = [];
   let left = most.entries;
-  for (let after = -Infinity; ; ) {
-    const page = db.all<Sized>(
-      `SELECT id, name, head_seq - base_seq AS entries FROM tape WHERE id > @after ORDER BY id LIMIT 500`,
-      { after },
-    );
-    for (const tape of page) {
-      if (run.length === most.tapes || (tape.entries > left && run.length > 0)) {
-        yield run;
-        [run, left] = [[], most.entries];
-      }
-      run.push(tape);
-      left -= tape.entries;
+  for (const tape of tapes) {
+    const isNext = run.length === 0 || tape.id === (run.at(-1)?.id ?? 0) + 1;
+    if (run.length === most.tapes || (run.length > 0 && (tape.entries > left || !isNext))) {
+      yield run;
+      [run, left] = [[], most.entries];
     }
-    if (page.length < 500) break;
-    after = page.at(-1)?.id ?? after;
+    run.push(tape);
+    left -= tape.entries;
   }
   if (run.length > 0) yield run;
+}
+
+const pageTapes = 500;
+const sizedColumns = 'id, name, head_seq - base_seq AS entries';
+
+/** All tapes, parents before children. */
+function* sizedTapes(db: Db): Generator<Sized> {
+  for (let after = -Infinity; ; ) {
+    const page = db.all<Sized>(
+      `SELECT ${sizedColumns} FROM tape WHERE id > @after ORDER BY id LIMIT ${pageTapes}`,
+      { after },
+    );
+    yield* page;
+    if (page.length < pageTapes) return;
+    after = page.at(-1)?.id ?? after;
+  }
+}
+
+/** Some tapes, parents before children. */
+function* sizedIn(db: Db, ids: readonly number[]): Generator<Sized> {
+  const sorted = ids.toSorted((a, b) => a - b);
+  for (let at = 0; at < sorted.length; at += pageTapes)
+    yield* db.all<Sized>(
+      `SELECT ${sizedColumns} FROM tape WHERE id IN (SELECT CAST(value AS BIGINT) FROM json_each(@ids)) ORDER BY id`,
+      { ids: JSON.stringify(sorted.slice(at, at + pageTapes)) },
+    );
 }
 
 /** What was found of the tapes before, and counts their entries. */
 interface Verified {
   readonly counter: Counter;
   readonly broken: Set<number>;
-  readonly lines: LinesOfTapes | undefined;
+  /** Collects the lines that agree, so that the lineage need not be read again; `each`: reports those that do not. */
+  readonly lines: LinesOfTapes | 'each' | undefined;
 }
 
 /**
@@ -152,7 +183,8 @@ interface Verified {
  */
 function* verifyRun(db: Db, run: readonly Sized[], before: Verified): Generator<Problem> {
   const ids = { first: run[0]?.id ?? 0, last: run.at(-1)?.id ?? 0 };
-  const { counter, lines } = before;
+  const { counter } = before;
+  const lines = before.lines === 'each' ? undefined : before.lines;
   const { done } = counter;
   const agreeing = lines?.agreeing ?? 0;
   const restart = () => {
@@ -177,7 +209,7 @@ function* verifyRun(db: Db, run: readonly Sized[], before: Verified): Generator<
         problems.push(problem);
     });
   } catch (error) {
-    if (error instanceof TapeError && error.code === 'TAPE_CLOSED') throw error;
+    if (stopsReading(error)) throw error;
     restart();
     for (const tape of run) yield* verifyRun(db, [tape], before);
     return;
@@ -244,7 +276,8 @@ function* verifyAlone(
   // A child that cannot be read is reported as one of its own; the parent's other merges are still compared.
   yield* guard(tape.name, verifyMerges(db, tape, { tapes }));
   // Its lines were read by then. Those of a tape that cannot be read are not counted.
-  lines?.saw(tape, tapes.of(tape.id));
+  if (lines === 'each') yield* verifyLines(tape, tapes.of(tape.id));
+  else lines?.saw(tape, tapes.of(tape.id));
 }
 
 /** Counts the sessions and entries that `verifySession` reads; without a session, those of `verifyAll`. */
@@ -294,7 +327,7 @@ function* guarded(session: string | null, problems: Iterable<Problem>): Generato
   try {
     yield* problems;
   } catch (error) {
-    if (error instanceof TapeError && error.code === 'TAPE_CLOSED') throw error;
+    if (stopsReading(error)) throw error;
     const { data } = error as { data?: { seq?: unknown } };
     const seq = typeof data?.seq === 'number' ? data.seq : null;
     yield { code: 'database-damaged', session, seq, message: (error as Error).message };

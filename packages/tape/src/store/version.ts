@@ -1,6 +1,6 @@
 import { TapeError } from '../errors.ts';
 import { applicationId, schemaVersion } from '../sqlite/schema.ts';
-import type { Db } from '../sqlite/sqlite.ts';
+import type { SqliteDb } from '../sqlite/sqlite.ts';
 
 interface Identity {
   readonly version: number;
@@ -16,7 +16,7 @@ const identity = `SELECT user_version AS version, application_id AS application,
  * Returns the schema version of a file, or `new` for an empty one. Writes nothing.
  * @throws TAPE_NOT_A_TAPE, TAPE_SCHEMA_NEWER, TAPE_CORRUPT
  */
-export function versionOf(db: Db, path: string): number | 'new' {
+export function versionOf(db: SqliteDb, path: string): number | 'new' {
   const { version, application, isEmpty } = db.get<Identity>(identity) as Identity;
   if (application === 0 && version === 0 && isEmpty === 1) return 'new';
   if (application !== applicationId)

@@ -1,14 +1,16 @@
 import type { Sources } from '../clock.ts';
 import { crashPoint } from '../crash-point.ts';
-import { keepBlobs } from '../entry/blob.ts';
+import type { Db } from '../db/db.ts';
+import { type Blob, keepBlobs, loadBlob } from '../entry/blob.ts';
 import { type Encoded, encodeDraft } from '../entry/encode.ts';
 import type { Draft, Seq } from '../entry/entry.ts';
 import { bodyText, entryText, hex, sha256 } from '../entry/hash.ts';
+import type { Json } from '../entry/json.ts';
 import { quote } from '../entry/name.ts';
+import { searchText, wordsOf } from '../entry/search-text.ts';
 import { type Conversation, heard } from '../entry/speaker.ts';
 import { saveTouches } from '../entry/touch.ts';
 import { TapeError } from '../errors.ts';
-import type { Db } from '../sqlite/sqlite.ts';
 import { addCall, type CallsRow, callsRow, saveCalls } from './calls.ts';
 import type { TapeHead } from './head.ts';
 import { settledAt } from './interval.ts';
@@ -116,13 +118,13 @@ export function writeEncoded<Tape extends TapeHead>(
   const { message_count, last_speaker } = conversation;
   if (opensRun !== undefined) saveRun(db, tape.id, opensRun);
   if (calls.size > 0) saveCalls(db, tape.id, calls.values());
-  const moved = db.run(
+  db.must(
     `UPDATE tape SET head_seq = ?, head_hash = unhex(?), settled_seq = ?, epoch = ?, updated_at = ?, last_message_at = ?,
        message_count = ?, last_speaker = ?
        WHERE id = ? AND epoch = ? AND head_seq = ?`,
     [seq, head, settled, epoch, at, spoken, message_count, last_speaker, tape.id, tape.epoch, tape.head_seq],
+    () => fenced(tape.name),
   );
-  if (moved === 0) throw fenced(tape.name);
   crashPoint('append/head');
   return {
     tape: {
@@ -174,13 +176,20 @@ function insertEntry(
   const salt = sources.salt();
   const body = sha256(bodyText(hex(salt), payload, meta));
   const hash = sha256(entryText(tape.ulid, { seq, kind, mark, name, ref, at, key }, body, previous));
-  const id = db.insert(
+  db.run(
     `INSERT INTO entry (tape_id, seq, kind, mark, name, ref, at, key, epoch, salt, body_hash, hash, meta, payload)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, unhex(?), unhex(?), ?, ?)`,
     [tape.id, seq, kind, mark, name, ref, at, key, epoch, salt, body, hash, meta, payload],
   );
-  if (blobs.length > 0) keepBlobs(db, id, blobs);
+  const entry = { tapeId: tape.id, seq };
+  if (blobs.length > 0) keepBlobs(db, entry, blobs);
+  db.words?.add(entry, wordsOf(searchText(name, draft.value as Json, bytesOf(db, blobs))));
   return hash;
+}
+
+/** Loads bytes that an entry refers to: most are its own. */
+function bytesOf(db: Db, blobs: readonly Blob[]): (hash: string) => Uint8Array {
+  return (wanted) => blobs.find(({ hash }) => hex(hash) === wanted)?.bytes ?? loadBlob(db, wanted);
 }
 
 /** Returns for each draft the position that already has its key, if kind, name and payload are the same. */

@@ -1,8 +1,8 @@
+import type { Db } from '../db/db.ts';
 import { type Call, callOf, countedOf } from '../entry/call.ts';
 import type { Seq } from '../entry/entry.ts';
 import { parsed } from '../entry/parsed.ts';
 import { totalOf, type Usage } from '../entry/usage.ts';
-import type { Db } from '../sqlite/sqlite.ts';
 import type { Ref } from './tape.ts';
 import { childrenInTree } from './tree.ts';
 
@@ -70,6 +70,13 @@ export function addCall(row: CallsRow | undefined, seq: Seq, call: Call): CallsR
 export const callsColumns =
   'model, first_seq, steps, input, output, reasoning, cache_read, cache_write, cost, last_seq, last_tokens';
 
+/** What a new row of a model puts in the place of the old one. */
+const replaced = callsColumns
+  .split(', ')
+  .filter((column) => column !== 'model')
+  .map((column) => `${column} = excluded.${column}`)
+  .join(', ');
+
 /** Returns the stored row of a model on a tape. */
 export function callsRow(db: Db, tapeId: number, model: string): CallsRow | undefined {
   return db.get<CallsRow>(`SELECT ${callsColumns} FROM usage WHERE tape_id = @tapeId AND model = @model`, {
@@ -82,9 +89,10 @@ export function callsRow(db: Db, tapeId: number, model: string): CallsRow | unde
 export function saveCalls(db: Db, tapeId: number, rows: Iterable<CallsRow>): void {
   for (const row of rows)
     db.run(
-      `INSERT OR REPLACE INTO usage (tape_id, ${callsColumns})
+      `INSERT INTO usage (tape_id, ${callsColumns})
          VALUES (@tapeId, @model, @first_seq, @steps, @input, @output, @reasoning, @cache_read, @cache_write, @cost,
-           @last_seq, @last_tokens)`,
+           @last_seq, @last_tokens)
+         ON CONFLICT (tape_id, model) DO UPDATE SET ${replaced}`,
       { tapeId, ...row },
     );
 }
@@ -190,7 +198,7 @@ export function totalCalls(db: Db, realm: string): TotalCalls {
     Pick<CallsRow, 'steps' | 'input' | 'output' | 'reasoning' | 'cache_read' | 'cache_write' | 'cost'>
   >(
     `SELECT ${summed.map((column) => `coalesce(sum(${column}), 0) AS ${column}`).join(', ')}, sum(cost) AS cost
-       FROM usage u CROSS JOIN tape t ON t.id = u.tape_id WHERE t.realm = @realm AND t.lifecycle NOT IN ('staging', 'purged')`,
+       FROM usage u JOIN tape t ON t.id = u.tape_id WHERE t.realm = @realm AND t.lifecycle NOT IN ('staging', 'purged')`,
     { realm },
   );
   const {

@@ -1,6 +1,6 @@
+import type { Db } from '../db/db.ts';
 import { encodeJson, type Json } from '../entry/json.ts';
 import { TapeError } from '../errors.ts';
-import type { Db } from '../sqlite/sqlite.ts';
 import type { Ref, TapeRow } from './tape.ts';
 
 /** A chunk of a live answer, in order of arrival. */
@@ -14,6 +14,8 @@ export interface LiveStream {
   readonly session: Ref;
   readonly run: string;
   readonly chunks: readonly StreamChunk[];
+  /** The epoch of the lease under which the run writes: once another owner has the session, nothing is saved. */
+  readonly epoch?: number;
 }
 
 /** The saved chunks of one run, in order. */
@@ -37,7 +39,12 @@ export interface LiveQuery {
  * Saves chunks of a run's live answer, in the caller's transaction. Chunks that are already saved do not
  * change.
  */
-export function saveChunks(db: Db, tape: OfTape, { run, chunks }: LiveStream): void {
+export function saveChunks(
+  db: Db,
+  tape: OfTape & Pick<TapeRow, 'epoch'>,
+  { run, chunks, epoch }: LiveStream,
+): void {
+  if (epoch !== undefined && epoch !== tape.epoch) return;
   for (const { index, chunk } of chunks)
     db.run(
       'INSERT INTO stream_chunk (tape_id, run, idx, chunk) VALUES (@tape, @run, @index, @chunk) ON CONFLICT DO NOTHING',

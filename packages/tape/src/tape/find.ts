@@ -1,6 +1,6 @@
+import type { Db } from '../db/db.ts';
 import { isUlid, isWorkerName, nearNames, quote } from '../entry/name.ts';
 import { TapeError } from '../errors.ts';
-import type { Db } from '../sqlite/sqlite.ts';
 import { hasNames, type Ref, selectTape, type TapeRow, tapeById, tapeByName } from './tape.ts';
 
 /** Returns the session of a reference; undefined for a session that is still being imported. */

@@ -1,5 +1,5 @@
+import type { Db } from '../db/db.ts';
 import { isUlid, isWorkerName } from '../entry/name.ts';
-import type { Db } from '../sqlite/sqlite.ts';
 import { getTape } from './find.ts';
 import { hasNames, type Ref, type TapeRow } from './tape.ts';
 

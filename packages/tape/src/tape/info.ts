@@ -1,3 +1,4 @@
+import type { Db } from '../db/db.ts';
 import type { Seq } from '../entry/entry.ts';
 import { hex } from '../entry/hash.ts';
 import { isObject } from '../entry/json.ts';
@@ -5,7 +6,6 @@ import { tapeName } from '../entry/name.ts';
 import { parsed } from '../entry/parsed.ts';
 import { goneFileIn, sourceGoneEvent } from '../entry/source-gone.ts';
 import { renamedEvent, titleEvent, titleIn, titleLine } from '../entry/title.ts';
-import type { Db } from '../sqlite/sqlite.ts';
 import type { Delivery, Lifecycle, TapeRow, Task } from './tape.ts';
 import { childrenInTree, linkOf } from './tree.ts';
 import { isUndone } from './undone.ts';
@@ -33,7 +33,7 @@ export interface SessionInfo {
   readonly mergedAt?: number;
   /** How the parent receives the result of a delegated child, e.g. `merge`. */
   readonly deliver?: string;
-  /** Id of the tool call that requested the session. */
+  /** Id of the tool call that requested the session, as its fork or its link says. */
   readonly spawnCall?: string;
   /**
    * The title of its last rename, else the one that its source got after it was imported, else the one that it was created with, else the one that a model wrote for it later; where the query requests titles,
@@ -77,6 +77,9 @@ export interface SessionLink {
   /** No record names the edge: it was concluded from `evidence`. */
   readonly derived?: true;
   readonly evidence?: string;
+  /** Id of the call of the parent that started the session, and the position of the parent before its message. */
+  readonly call?: string;
+  readonly seq?: Seq;
 }
 
 /** What a session has: its children, and the calls of its own entries. */
@@ -132,8 +135,9 @@ export type InfoRow = Pick<
   readonly gone_event: string | null;
   /** The payload of its first prompt or of its intention as JSON, or the beginning of its text, where that is large. */
   readonly first_text?: string | null;
-  /** Its children by state, and its tokens, as JSON. */
-  readonly counts?: string;
+  /** Its children by state as JSON. */
+  readonly children?: string;
+  readonly tokens?: number;
 };
 
 /** What the tables beside the row of a tape have of it. A run that saved a part of its answer is open. */
@@ -143,7 +147,7 @@ const besideTape = `
     OR EXISTS (SELECT 1 FROM stream_chunk WHERE tape_id = t.id) AS open_run,
   ${lastEvent(titleEvent)} AS title_event, ${lastEvent(renamedEvent)} AS renamed_event,
   ${lastEvent(sourceGoneEvent)} AS gone_event,
-  coalesce(${isUndone('t')}, 0) AS undone, ${linkOf('t.id')} AS link`;
+  coalesce(${isUndone('t')}, false) AS undone, ${linkOf('t.id')} AS link`;
 
 /** The payload of the last event of a name on a tape. */
 export function lastEvent(name: string, tape = 't.id'): string {
@@ -187,7 +191,7 @@ export const summarizerKind = 'summarizer';
 /** The children of a session by what became of them, in one pass, without the writers of its summaries. */
 const childStates = `SELECT json_group_object(state, n) FROM (SELECT count(*) AS n, CASE
       WHEN c.delivery = 'merged' AND NOT ${isUndone('c')} THEN 'merged'
-      WHEN c.lifecycle = 'active' AND c.delivery IS NOT 'discarded' THEN 'open'
+      WHEN c.lifecycle = 'active' AND c.delivery IS DISTINCT FROM 'discarded' THEN 'open'
       ELSE 'others' END AS state
     FROM tape c WHERE c.id IN (${childrenInTree('t.id')}) AND c.kind <> '${summarizerKind}'
       AND c.lifecycle NOT IN ('staging', 'purged') GROUP BY state)`;
@@ -197,7 +201,7 @@ export const tokensOfTape: string =
   '(SELECT coalesce(sum(input + output + reasoning + cache_read + cache_write), 0) FROM usage WHERE tape_id = t.id)';
 
 /** What a session has: its children and its tokens, each by an index. */
-const countsOf = `json_object('children', json((${childStates})), 'tokens', ${tokensOfTape})`;
+const countsOf = `(${childStates}) AS children, ${tokensOfTape} AS tokens`;
 
 const infoColumns = ` t.ulid, t.realm, t.name, t.incarnation, t.kind, t.lifecycle, t.task, t.delivery,
   p.name AS parent_name, p.ulid AS parent_ulid, t.from_anchor, t.merged_at, t.deliver, t.spawn_call, t.title, t.ephemeral,
@@ -212,15 +216,22 @@ export function selectInfo({
   readonly counts?: boolean;
   readonly titles?: boolean;
 }): string {
-  const more = `${counts === true ? `, ${countsOf} AS counts` : ''}${titles === true ? `, ${firstText} AS first_text` : ''}`;
+  const more = `${counts === true ? `, ${countsOf}` : ''}${titles === true ? `, ${firstText} AS first_text` : ''}`;
   return `SELECT ${infoColumns}${more}
     FROM tape t LEFT JOIN tape p ON p.id = t.parent_id AND p.id < t.id`;
 }
 
-export function infoOf(db: Db, row: TapeRow): SessionInfo {
-  const beside = db.get<
-    Pick<InfoRow, 'aliases' | 'open_run' | 'title_event' | 'renamed_event' | 'gone_event' | 'undone' | 'link'>
-  >(`SELECT ${besideTape} FROM tape t WHERE t.id = @id`, { id: row.id });
+/** What the tables beside the row of a tape have of it. */
+export type Beside = Pick<
+  InfoRow,
+  'aliases' | 'open_run' | 'title_event' | 'renamed_event' | 'gone_event' | 'undone' | 'link'
+>;
+
+export function besideOf(db: Db, { id }: Pick<TapeRow, 'id'>): Beside | undefined {
+  return db.get<Beside>(`SELECT ${besideTape} FROM tape t WHERE t.id = @id`, { id });
+}
+
+export function infoOf(db: Db, row: TapeRow, beside: Beside | undefined = besideOf(db, row)): SessionInfo {
   return toInfo({
     ...row,
     head_hash: hex(row.head_hash),
@@ -243,6 +254,8 @@ export function toInfo(row: InfoRow): SessionInfo {
     eventTitle(row.title_event) ??
     titleLine(beginningOf(row.first_text ?? null));
   const sourceGone = goneFileIn(parsed(row.gone_event));
+  const link = row.link === null ? undefined : linkIn(row.link);
+  const spawnCall = link?.call ?? row.spawn_call;
   return {
     session: row.name,
     id: row.ulid,
@@ -254,11 +267,11 @@ export function toInfo(row: InfoRow): SessionInfo {
     ...(row.undone === 1 && { undone: true as const }),
     ...(row.parent_name !== null && { parent: row.parent_name }),
     ...(row.parent_ulid !== null && { parentId: row.parent_ulid }),
-    ...(row.link !== null && { link: linkIn(row.link) }),
+    ...(link !== undefined && { link }),
     ...(row.from_anchor !== null && { fromAnchor: row.from_anchor }),
     ...(row.merged_at !== null && { mergedAt: row.merged_at }),
     ...(row.deliver !== null && { deliver: row.deliver }),
-    ...(row.spawn_call !== null && { spawnCall: row.spawn_call }),
+    ...(spawnCall !== null && { spawnCall }),
     ...(title !== undefined && { title }),
     ...(sourceGone !== undefined && { sourceGone }),
     aliases: JSON.parse(row.aliases) as string[],
@@ -273,19 +286,21 @@ export function toInfo(row: InfoRow): SessionInfo {
     updatedAt: row.updated_at,
     ...(row.last_message_at !== null && { lastMessageAt: row.last_message_at }),
     messageCount: row.message_count,
-    ...(row.counts !== undefined && { counts: countsIn(row.counts) }),
+    ...(row.children !== undefined && { counts: countsIn(row.children, row.tokens) }),
   };
 }
 
 /** The link that a line of the lineage records. */
 function linkIn(line: string): SessionLink {
-  const { parent, parent_session_id: name, edge, derived, evidence } = parsed(line);
+  const { parent, parent_session_id: name, edge, derived, evidence, call, seq } = parsed(line);
   return {
     ...(typeof name === 'string' && { parent: name }),
     ...(typeof parent === 'string' && { parentId: parent }),
     type: String(edge),
     ...(derived === true && { derived: true as const }),
     ...(typeof evidence === 'string' && { evidence }),
+    ...(typeof call === 'string' && { call }),
+    ...(typeof seq === 'number' && { seq }),
   };
 }
 
@@ -299,6 +314,31 @@ export function treeParentOf({
   return { ...(name !== undefined && { parent: name }), ...(id !== undefined && { parentId: id }) };
 }
 
+/** Where a session left its parent. */
+export interface SessionOrigin extends Pick<SessionInfo, 'parent' | 'parentId' | 'fromAnchor'> {
+  /** The last position of the parent before it. */
+  readonly at: Seq;
+}
+
+/** Where a session left its parent, as its fork says, or a link that names a place. */
+export function originOf({
+  parent,
+  parentId,
+  fromAnchor,
+  base,
+  link,
+}: Pick<SessionInfo, 'parent' | 'parentId' | 'fromAnchor' | 'base' | 'link'>): SessionOrigin {
+  const isLinked = link?.seq !== undefined;
+  const [name, id] = isLinked ? [link.parent, link.parentId] : [parent, parentId];
+  const anchor = isLinked ? `@${link.seq}` : fromAnchor;
+  return {
+    ...(name !== undefined && { parent: name }),
+    ...(id !== undefined && { parentId: id }),
+    ...(anchor !== undefined && { fromAnchor: anchor }),
+    at: link?.seq ?? base,
+  };
+}
+
 function eventTitle(payload: string | null): string | undefined {
   return payload === null ? undefined : titleIn(parsed(payload));
 }
@@ -309,12 +349,12 @@ function importTitle(payload: string | null): string | undefined {
   return said.source === 'import' ? titleIn(said) : undefined;
 }
 
-function countsIn(json: string): SessionCounts {
-  const { children, tokens } = JSON.parse(json) as {
-    readonly children: { readonly merged?: number; readonly open?: number; readonly others?: number };
-    readonly tokens: number;
-  };
-  const { merged = 0, open = 0, others = 0 } = children;
+function countsIn(children: string, tokens = 0): SessionCounts {
+  const {
+    merged = 0,
+    open = 0,
+    others = 0,
+  } = JSON.parse(children) as { readonly merged?: number; readonly open?: number; readonly others?: number };
   return { children: merged + open + others, openChildren: open, mergedChildren: merged, tokens };
 }
 

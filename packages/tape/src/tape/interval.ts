@@ -1,5 +1,5 @@
+import type { Db } from '../db/db.ts';
 import type { Seq } from '../entry/entry.ts';
-import type { Db } from '../sqlite/sqlite.ts';
 import type { TapeRow } from './tape.ts';
 
 /** Positions `(lo, hi]` on one tape of a session's chain. */
@@ -66,10 +66,10 @@ function lastInherited(
   { lo, hi }: Interval,
 ): Marked | undefined {
   const found = db.get<{ tapeId: number; seq: Seq }>(
-    `${chain} SELECT tape_id AS tapeId,
-       (SELECT max(seq) FROM entry e WHERE e.tape_id = seg.tape_id AND e.mark = '${mark}'
-         AND e.mark IN ('boundary','rewind','redaction') AND e.seq > max(base, @lo) AND e.seq <= seg.hi) AS seq
-     FROM seg WHERE hi > max(base, @lo) AND seq IS NOT NULL LIMIT 1`,
+    `${chain} SELECT * FROM (SELECT tape_id AS tapeId,
+         (SELECT max(seq) FROM entry e WHERE e.tape_id = seg.tape_id AND e.mark = '${mark}'
+           AND e.mark IN ('boundary','rewind','redaction') AND e.seq > max(base, @lo) AND e.seq <= seg.hi) AS seq
+       FROM seg WHERE hi > max(base, @lo)) newest WHERE seq IS NOT NULL LIMIT 1`,
     { tape: id, lo, hi },
   );
   if (found === undefined) return undefined;

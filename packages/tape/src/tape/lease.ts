@@ -1,8 +1,8 @@
 import type { Clock } from '../clock.ts';
 import { crashPoint } from '../crash-point.ts';
+import type { Db } from '../db/db.ts';
 import { TapeError } from '../errors.ts';
 import { isThisBoot, type Owner, type OwnerRow, ownerOf, provablyDead } from '../owner.ts';
-import type { Db } from '../sqlite/sqlite.ts';
 import type { TapeRow } from './tape.ts';
 
 /**
@@ -87,9 +87,12 @@ export function acquireLease(
   db.run('UPDATE tape SET epoch = @epoch WHERE id = @id', { epoch, id: tape.id });
   crashPoint('lease/epoch');
   db.run(
-    `INSERT OR REPLACE INTO lease
+    `INSERT INTO lease
          (tape_id, owner, epoch, pid, pid_start, boot_id, pid_ns, host, expires_at, expires_up)
-       VALUES (@id, @owner, @epoch, @pid, @start, @boot, @namespace, @host, @expiresAt, @expiresUp)`,
+       VALUES (@id, @owner, @epoch, @pid, @start, @boot, @namespace, @host, @expiresAt, @expiresUp)
+       ON CONFLICT (tape_id) DO UPDATE SET owner = excluded.owner, epoch = excluded.epoch, pid = excluded.pid,
+         pid_start = excluded.pid_start, boot_id = excluded.boot_id, pid_ns = excluded.pid_ns, host = excluded.host,
+         expires_at = excluded.expires_at, expires_up = excluded.expires_up`,
     {
       id: tape.id,
       owner: owner.id,
@@ -117,12 +120,13 @@ export function extendLease(
   { lease, clock, ttlMs = leaseTtlMs }: { lease: Lease; clock: Clock; ttlMs?: number | undefined },
 ): Lease {
   const { expiresAt, expiresUp } = endOf(ttlMs, clock);
-  const extended = db.run(
+  if (tape.epoch !== lease.epoch) throw fenced(tape.name);
+  db.must(
     `UPDATE lease SET expires_at = @expiresAt, expires_up = @expiresUp
        WHERE tape_id = @id AND owner = @owner AND epoch = @epoch`,
     { id: tape.id, owner: lease.owner, epoch: lease.epoch, expiresAt, expiresUp },
+    () => fenced(tape.name),
   );
-  if (extended === 0 || tape.epoch !== lease.epoch) throw fenced(tape.name);
   return { ...lease, expiresAt };
 }
 
@@ -147,11 +151,16 @@ export function releaseLease(
 ): boolean {
   if (tape.epoch !== lease.epoch) throw fenced(tape.name);
   if (inboxWaits(db, tape, inputs)) return false;
-  db.run('DELETE FROM lease WHERE tape_id = @id AND owner = @owner', { id: tape.id, owner: lease.owner });
-  crashPoint('lease/row-gone');
-  db.run('UPDATE tape SET epoch = epoch + 1 WHERE id = @id', { id: tape.id });
-  crashPoint('lease/epoch-moved');
+  endLease(db, tape.id, lease);
   return true;
+}
+
+/** Ends the lease of a tape, whatever its inbox has. */
+export function endLease(db: Db, tapeId: number, { owner }: Lease): void {
+  db.run('DELETE FROM lease WHERE tape_id = @id AND owner = @owner', { id: tapeId, owner });
+  crashPoint('lease/row-gone');
+  db.run('UPDATE tape SET epoch = epoch + 1 WHERE id = @id', { id: tapeId });
+  crashPoint('lease/epoch-moved');
 }
 
 /**
@@ -163,8 +172,8 @@ function inboxWaits(db: Db, tape: TapeRow, inputs: boolean): boolean {
   return (
     db.get(
       `SELECT 1 FROM inbox WHERE tape_id = @id AND CASE body ->> '$.type'
-         WHEN 'append' THEN 1 WHEN 'merge' THEN @settled = 1
-         WHEN 'input' THEN @inputs = 1 WHEN 'answer' THEN @inputs = 1 WHEN 'abort' THEN @inputs = 1 ELSE 0 END LIMIT 1`,
+         WHEN 'append' THEN true WHEN 'merge' THEN @settled = 1
+         WHEN 'input' THEN @inputs = 1 WHEN 'answer' THEN @inputs = 1 WHEN 'abort' THEN @inputs = 1 ELSE false END LIMIT 1`,
       { id: tape.id, settled, inputs: inputs ? 1 : 0 },
     ) !== undefined
   );

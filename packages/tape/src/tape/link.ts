@@ -1,4 +1,4 @@
-import type { Db } from '../sqlite/sqlite.ts';
+import type { Db } from '../db/db.ts';
 import { type TapeRow, tapeByName } from './tape.ts';
 
 const prefix = 'link:';

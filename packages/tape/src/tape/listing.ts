@@ -1,16 +1,16 @@
+import type { Db, Params } from '../db/db.ts';
 import type { Seq } from '../entry/entry.ts';
 import { isUnfinished } from '../sqlite/schema.ts';
-import type { Db, Params } from '../sqlite/sqlite.ts';
 import { getTape } from './find.ts';
 import { type InfoRow, type SessionInfo, selectInfo, toInfo, tokensOfTape } from './info.ts';
 import { assertStatus, type Lifecycle, lifecycles, type Ref } from './tape.ts';
-import { belowInTree, childrenInTree, parentInTree } from './tree.ts';
+import { belowInTree, childrenInTree, leftInTree, parentInTree, placeInParent } from './tree.ts';
 
 /** Selects sessions. */
 export interface SessionQuery {
   readonly kind?: string;
   readonly lifecycle?: Lifecycle;
-  /** Only the children of this session in the tree; with `key`, `leftFrom` or `unfinished`, those that were forked from it. */
+  /** Only the children of this session in the tree; with `key` or `unfinished`, those that were forked from it. */
   readonly parent?: Ref;
   /** Only sessions without a parent in the tree. */
   readonly roots?: boolean;
@@ -19,8 +19,8 @@ export interface SessionQuery {
   /** Only sessions whose ULID begins with this text, in either case, but for deleted ones. With `limit`, those of the first ULIDs. */
   readonly idPrefix?: string;
   /**
-   * With `parent`: only children that left it at this position or after it, in the order of these positions. A page of
-   * them costs no more than its size allows, whatever their number.
+   * With `parent`: only those that left it at this position or after it, by their links where these name a place, or else
+   * by their forks, in the order of these positions. A page of them costs no more than its size allows, whatever their number.
    */
   readonly leftFrom?: Seq;
   /** Only sessions that were forked with this key; with `parent`, at most one. */
@@ -77,6 +77,24 @@ const unfinishedBelow = `WITH RECURSIVE up (id, above) AS (
     UNION ALL SELECT up.id, p.parent_id FROM up JOIN tape p ON p.id = up.above
       WHERE up.above <> @under AND p.parent_id < p.id
   ) SELECT id FROM up WHERE above = @under`;
+
+/** How many forks have not ended. */
+export interface Unfinished {
+  /** Those of the session. */
+  readonly children: number;
+  /** Those at any depth below it, or below the other session. */
+  readonly below: number;
+}
+
+/** Counts the unfinished forks of a session and those below `root`, and reads no more of them. */
+export function countUnfinished(
+  db: Db,
+  { parent, root }: { readonly parent: number; readonly root: number },
+): Unfinished {
+  const sql = `SELECT count(*) AS below, count(CASE WHEN parent_id = @parent THEN 1 END) AS children
+    FROM tape WHERE id IN (${unfinishedBelow})`;
+  return db.get<Unfinished>(sql, { parent, under: root }) ?? { children: 0, below: 0 };
+}
 
 const pending = `SELECT tape_id FROM open_run UNION SELECT tape_id FROM stream_chunk UNION SELECT tape_id FROM lease
   UNION SELECT tape_id FROM inbox UNION SELECT tape_id FROM open_calls WHERE tape_id > 0 AND to_seq IS NULL
@@ -150,21 +168,21 @@ function matching(
     query.ids !== undefined;
   const t = isSelected ? '+t' : 't';
   // These are of forks: a link puts a session elsewhere in the tree, and nothing else.
-  const isForked = query.key !== undefined || query.leftFrom !== undefined || query.unfinished === true;
+  const isForked = query.key !== undefined || query.unfinished === true;
+  const isByPlace = parent !== null && query.leftFrom !== undefined;
   const isOfRealm = query.allRealms !== true && parent === null && under === null;
   const where = `${isOfRealm ? `${t}.realm = @realm AND ` : ''}${lifecyclesOf(query)}
-       AND (@all = 1 OR @lifecycle IS NOT NULL OR (t.lifecycle NOT IN ('archived', 'destroyed') AND t.ephemeral = 0))
+       AND (@all = 1 OR CAST(@lifecycle AS TEXT) IS NOT NULL OR (t.lifecycle NOT IN ('archived', 'destroyed') AND t.ephemeral = 0))
        ${query.since === undefined ? '' : `AND ${spokenAt} >= @since`}
-       AND (@kind IS NULL OR t.kind = @kind) AND (@lifecycle IS NULL OR t.lifecycle = @lifecycle)
+       AND (CAST(@kind AS TEXT) IS NULL OR t.kind = @kind)
+       AND (CAST(@lifecycle AS TEXT) IS NULL OR t.lifecycle = @lifecycle)
        ${query.roots === true ? `AND ${parentInTree(t)} IS NULL` : ''}
-       ${parent === null ? '' : `AND ${isForked ? `${t}.parent_id = @parent AND @parent < t.id` : `${t}.id IN (${childrenInTree('@parent')})`}`} ${after === null ? '' : 'AND t.id > @after'}
-       ${query.leftFrom === undefined ? '' : 'AND t.base_seq >= @leftFrom'}
+       ${parent === null ? '' : `AND ${isByPlace ? `${t}.id IN (${leftInTree('@parent', '@leftFrom')})` : isForked ? `${t}.parent_id = @parent AND @parent < t.id` : `${t}.id IN (${childrenInTree('@parent')})`}`} ${after === null ? '' : 'AND t.id > @after'}
        ${query.ids === undefined ? '' : 'AND t.ulid IN (SELECT value FROM json_each(@ids))'}
        ${query.key === undefined ? '' : 'AND t.spawn_key = @key'} ${selected(query)}`;
-  const isByPlace = parent !== null && query.leftFrom !== undefined;
   const isByCreation = parent !== null || query.after !== undefined;
   const order = isByPlace
-    ? 't.base_seq, t.id'
+    ? `${placeInParent('t')}, t.id`
     : isByCreation
       ? 't.id'
       : `${spokenAt} DESC, t.updated_at DESC, t.id DESC`;
@@ -232,7 +250,7 @@ export function* readTapes(
     ),
     ({ id }) => id,
   );
-  const sql = `${selectInfo(query)}, json_each(@page) page WHERE t.id = page.value ORDER BY page.key`;
+  const sql = `${selectInfo(query)}, json_each(@page) page WHERE t.id = CAST(page.value AS BIGINT) ORDER BY page.key`;
   for (let at = 0; at < ids.length; at += pageSize)
     for (const row of db.all<InfoRow>(sql, { page: JSON.stringify([...ids.subarray(at, at + pageSize)]) }))
       yield toInfo(row);

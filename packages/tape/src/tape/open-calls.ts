@@ -1,7 +1,7 @@
+import type { Db } from '../db/db.ts';
 import { clientCalls } from '../entry/client-calls.ts';
 import type { EntryKind, Seq } from '../entry/entry.ts';
 import { isObject } from '../entry/json.ts';
-import type { Db } from '../sqlite/sqlite.ts';
 import type { Interval, Segment } from './interval.ts';
 
 /**
@@ -98,7 +98,7 @@ export class BatchRows {
     if (this.#row === undefined) return;
     this.#db.run(
       `INSERT INTO open_calls (tape_id, from_seq, to_seq, calls) VALUES (?, ?, ?, ?)
-         ON CONFLICT DO UPDATE SET to_seq = excluded.to_seq, calls = excluded.calls`,
+         ON CONFLICT (tape_id, from_seq) DO UPDATE SET to_seq = excluded.to_seq, calls = excluded.calls`,
       [this.#tapeId, ...this.#row],
     );
     this.#row = undefined;

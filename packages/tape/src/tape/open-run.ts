@@ -1,6 +1,6 @@
+import type { Db } from '../db/db.ts';
 import { parsed } from '../entry/parsed.ts';
 import { isRunOpenAfter, runNotes } from '../entry/run-state.ts';
-import type { Db } from '../sqlite/sqlite.ts';
 
 /** The columns of an entry that open and end runs. */
 interface RunRow {

@@ -1,7 +1,7 @@
+import type { Db } from '../db/db.ts';
 import type { Seq } from '../entry/entry.ts';
 import { nearNames, quote } from '../entry/name.ts';
 import { TapeError } from '../errors.ts';
-import type { Db } from '../sqlite/sqlite.ts';
 import { hiddenBy, segments } from './interval.ts';
 import { entryAt, noSeq } from './read.ts';
 import type { TapeRow } from './tape.ts';

@@ -1,3 +1,4 @@
+import type { Db, SqlValue } from '../db/db.ts';
 import { clientCalls } from '../entry/client-calls.ts';
 import type { Entry, EntryKind, Mark, Meta, Seq } from '../entry/entry.ts';
 import { isObject, type Json } from '../entry/json.ts';
@@ -5,7 +6,6 @@ import { tapeName } from '../entry/name.ts';
 import { sourceTime } from '../entry/source-time.ts';
 import { TapeError } from '../errors.ts';
 import { isRareKind } from '../sqlite/schema.ts';
-import type { Db, SqlValue } from '../sqlite/sqlite.ts';
 import { type Segment, segments } from './interval.ts';
 import { batchesIn } from './open-calls.ts';
 import { type TapeRow, tapeById } from './tape.ts';
@@ -48,8 +48,6 @@ export interface EntryQuery {
   readonly limit?: number;
 }
 
-const pageRows = 128;
-
 /**
  * Reads the entries of a session in order, page by page: no statement stays open between pages, so a slow
  * reader never blocks a writer.
@@ -70,6 +68,7 @@ export function* readEntries(db: Db, tape: TapeRow, query: EntryQuery = {}): Gen
     yield* readLast(db, tape, { lo, hi, only: query, last: query.last });
     return;
   }
+  const { pageRows } = db;
   let left = query.limit ?? Number.POSITIVE_INFINITY;
   for (const segment of segments(db, tape, lo, hi).reverse()) {
     const toEntry = entriesOf(db, tape, segment);
@@ -120,13 +119,13 @@ function* callsIn(
     for (const batch of batchesIn(db, segment, order))
       for (let { lo: after, hi: to } = batch; after < to; ) {
         const only = { kind, ...(name !== undefined && { name }), ...(key !== undefined && { key }) };
-        const rows = page(db, { ...segment, lo: after, hi: to }, only, pageRows, order);
+        const rows = page(db, { ...segment, lo: after, hi: to }, only, db.pageRows, order);
         for (const row of rows) {
           const entry = toEntry(row);
           if (clientCalls(entry.payload).length > 0) yield entry;
         }
         const end = rows.at(-1)?.seq;
-        if (end === undefined || rows.length < pageRows) break;
+        if (end === undefined || rows.length < db.pageRows) break;
         if (order === 'ASC') after = end;
         else to = end - 1;
       }
@@ -153,6 +152,9 @@ function ofKind(kind: EntryKind): string {
   return isRare ? `AND likelihood(kind = @kind, 0.001) AND ${isRareKind}` : 'AND kind = @kind';
 }
 
+/** The condition for a name. Without the likelihood SQLite reads all positions: it orders them by one index as by the other. */
+const ofName = 'AND likelihood(name = @name, 0.001)';
+
 /** Filters the entries of a segment. */
 type Only = Pick<EntryQuery, 'kind' | 'name' | 'key'>;
 
@@ -176,7 +178,7 @@ function page(
   };
   return db.all<StoredEntry>(
     `SELECT ${columns} FROM entry WHERE tape_id = @tapeId AND seq > @lo AND seq <= @hi
-       ${name === undefined ? '' : 'AND name = @name'}
+       ${name === undefined ? '' : ofName}
        ${key === undefined ? '' : 'AND key = @key'}
        ${kind === undefined ? '' : ofKind(kind)} ORDER BY seq ${order} LIMIT @limit`,
     params,

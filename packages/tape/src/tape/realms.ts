@@ -1,4 +1,4 @@
-import type { Db } from '../sqlite/sqlite.ts';
+import type { Db } from '../db/db.ts';
 
 /** The realms of a home in the order of their names, each found by a seek. */
 export function realmsOf(db: Db): readonly string[] {

@@ -1,9 +1,9 @@
+import type { Db } from '../db/db.ts';
 import { countedOf } from '../entry/call.ts';
 import type { Seq } from '../entry/entry.ts';
 import { parsed } from '../entry/parsed.ts';
 import { sourceTime } from '../entry/source-time.ts';
 import type { Usage } from '../entry/usage.ts';
-import type { Db } from '../sqlite/sqlite.ts';
 import { type StoredCall, storedCall } from './calls.ts';
 import type { TapeRow } from './tape.ts';
 

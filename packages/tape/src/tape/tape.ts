@@ -2,12 +2,13 @@
  * Tapes in the database: finding a session (`find.ts`, `info.ts`), the right to write it (`lease.ts`),
  * appending (`append.ts`, `open-calls.ts`), reading (`read.ts`, `interval.ts`, `point.ts`), and the rows
  * beside it (`post.ts`, `chunks.ts`). `leftovers.ts` records what a run that died had saved of its answer, which
- * `partial-answer.ts` makes. Imports `entry`, `sqlite` and what lies below them.
+ * `partial-answer.ts` makes. Imports `entry` and what lies below it.
  */
+
+import type { Db } from '../db/db.ts';
 import { quote } from '../entry/name.ts';
 import type { Conversation } from '../entry/speaker.ts';
 import { TapeError } from '../errors.ts';
-import type { Db } from '../sqlite/sqlite.ts';
 
 /** A reference to a session: its name, alias, ULID, or a unique prefix of its ULID of at least six characters, in either case; tried in this order. */
 export type Ref = string;

@@ -18,6 +18,21 @@ export function parentInTree(t: string): string {
     ELSE (SELECT k.peer_id FROM lineage k WHERE k.g = ${lastLink(`${t}.id`)}) END)`;
 }
 
+/** The position of its parent at which a tape `t` is shown: that of its last link, if it names one, or else of its fork. */
+export function placeInParent(t: string): string {
+  return `coalesce(${linkedPlace(`${t}.id`)}, ${t}.base_seq)`;
+}
+
+const linkedPlace = (id: string): string => `(SELECT k.seq FROM lineage k WHERE k.g = ${lastLink(id)})`;
+
+/** Selects the row ids of the sessions that left one at a position or behind it, as their links or forks say. */
+export function leftInTree(id: string, from: string): string {
+  return `SELECT f.id FROM tape f WHERE f.parent_id = ${id} AND f.id > ${id} AND f.base_seq >= ${from}
+      AND ${linkedPlace('f.id')} IS NULL
+    UNION ALL SELECT l.tape_id FROM lineage l WHERE l.type = 'link' AND l.peer_id = ${id} AND l.seq >= ${from}
+      AND l.g = ${lastLink('l.tape_id')}`;
+}
+
 /** Selects the row ids of the children of a session in the tree. */
 export function childrenInTree(id: string): string {
   return `SELECT f.id FROM tape f WHERE f.parent_id = ${id} AND f.id > ${id} AND ${lastLink('f.id')} IS NULL

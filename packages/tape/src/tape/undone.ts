@@ -1,4 +1,4 @@
-import type { Db } from '../sqlite/sqlite.ts';
+import type { Db } from '../db/db.ts';
 
 /**
  * Merges that are undone: a rewind of the session that received one hides it. The row and the lines of a child record the

@@ -1,4 +1,4 @@
-import type { Db } from '../sqlite/sqlite.ts';
+import type { Db } from '../db/db.ts';
 
 /** How far a home has come: the numbers of its last entry, and of the last line of its lineage. */
 export interface HomeHead {

@@ -1,5 +1,5 @@
+import type { Db } from '../db/db.ts';
 import type { Entry, Seq } from '../entry/entry.ts';
-import type { Db } from '../sqlite/sqlite.ts';
 import { type Interval, lastMarked, visible } from '../tape/interval.ts';
 import { resolvePoint } from '../tape/point.ts';
 import { readEntries } from '../tape/read.ts';
@@ -15,21 +15,33 @@ import { windowStart } from './window.ts';
  * @throws TAPE_BAD_POLICY, TAPE_NO_ANCHOR
  */
 export function* viewEntries(db: Db, tape: TapeRow, policy: ViewPolicy): Generator<Entry> {
-  const { spans, extra } = needed(db, tape, policy);
-  for (const span of spans.toReversed()) {
-    while (extra[0] !== undefined && extra[0].seq <= span.lo) yield* extra.splice(0, 1);
-    yield* readEntries(db, tape, { from: span.lo + 1, to: span.hi });
-  }
-  yield* extra;
+  yield* neededEntries(db, needed(db, tape, policy));
 }
 
-/** The positions to read: spans, newest first, and single entries outside all spans. */
-interface Needed {
+/** What is to be read of a session. */
+export interface Needed {
+  readonly tape: TapeRow;
+  /** Newest first. */
   readonly spans: readonly Interval[];
-  readonly extra: Entry[];
+  /** Single entries outside all spans, in order. */
+  readonly extra: readonly Entry[];
 }
 
-function needed(db: Db, tape: TapeRow, policy: ViewPolicy): Needed {
+/** Reads, in order, the entries that are needed, or those after a position. */
+export function* neededEntries(db: Db, { tape, spans, extra }: Needed, after: Seq = 0): Generator<Entry> {
+  const left = extra.filter(({ seq }) => seq > after);
+  for (const { lo, hi } of spans.toReversed()) {
+    while (left[0] !== undefined && left[0].seq <= lo) yield* left.splice(0, 1);
+    if (hi > after) yield* readEntries(db, tape, { from: Math.max(lo, after) + 1, to: hi });
+  }
+  yield* left;
+}
+
+/**
+ * Finds what is to be read of a session for a policy.
+ * @throws TAPE_BAD_POLICY, TAPE_NO_ANCHOR
+ */
+export function needed(db: Db, tape: TapeRow, policy: ViewPolicy): Needed {
   const { base, windows } = rulesOf(policy);
   const { spans, start } = begun(db, tape, base);
   const shown = windowed(db, tape, spans, { windows, isFull: base === 'full' });
@@ -46,7 +58,7 @@ function needed(db: Db, tape: TapeRow, policy: ViewPolicy): Needed {
         single.findIndex(({ seq }) => seq === entry.seq) === i,
     )
     .toSorted((a, b) => a.seq - b.seq);
-  return { spans: shown, extra };
+  return { tape, spans: shown, extra };
 }
 
 function isIn(spans: readonly Interval[], seq: Seq): boolean {
@@ -114,15 +126,18 @@ function windowed(
   return left;
 }
 
-/** Page size of backward reads. */
-const pageRows = 64;
+/** Page sizes of backward reads: what is near the end is found with the first, what is far with few. */
+const pageRows = { first: 64, most: 1_024 };
 
 /** Reads spans backwards, newest entry first, without a fork's own `fork/start` and `intention`. */
 export function* newestFirst(db: Db, tape: TapeRow, spans: Iterable<Interval>): Generator<Entry> {
+  let rows = pageRows.first;
   for (const { lo, hi } of spans)
-    for (let to = hi; to > lo; to -= pageRows) {
-      const page = [...readEntries(db, tape, { from: Math.max(lo, to - pageRows) + 1, to })];
+    for (let to = hi; to > lo; ) {
+      const page = [...readEntries(db, tape, { from: Math.max(lo, to - rows) + 1, to })];
       for (const entry of page.reverse()) if (!isStructural(entry)) yield entry;
+      to -= rows;
+      rows = Math.min(rows * 2, pageRows.most);
     }
 }
 

@@ -11,7 +11,11 @@ export const environment: Topic = {
             terms: [
               [
                 '`TAPE_HOME`',
-                'Tape home, unless `--home` names one; else the nearest `.tape` upward, else `~/.tape`. Verbs that read refuse a directory that does not exist',
+                'Tape home, a directory or `postgres://HOST/DATABASE`, unless `--home` names one; else the nearest `.tape` upward, else `~/.tape`. Verbs that read refuse a directory that does not exist',
+              ],
+              [
+                '`PGUSER`, `PGPASSWORD`',
+                'User and password of a home on a server, unless its address has them; else a line of `~/.pgpass`, or of the file that `PGPASSFILE` names',
               ],
               ['`TAPE_MODEL`', 'Model of sessions that have none: see `tape help models`'],
               ['`OPENAI_BASE_URL`', 'Address of the server of `openai-compatible/NAME`'],

@@ -9,16 +9,19 @@ import type {
   TimelineItem,
 } from '../../../src/page/data.ts';
 import type { Embedded, EmbeddedTape } from '../../../src/page/embedded.ts';
+import type { Route } from '../route.ts';
 import type { Asks } from './asks.ts';
 import { closeRows } from './close-rows.ts';
 import { NotAnswered } from './not-answered.ts';
 
-/** The most items that an answer has. */
+/** The most items that an answer has, and the most findings. */
 const pageMax = 200;
+const findingsMax = 500;
 
 /** The data of an exported file, which answers as a server does. */
 export function embeddedData(file: Embedded): Asks {
   return {
+    has: (route) => hasIn(file, route),
     home: async () => file.home,
     sessions: async (query) => paged(sessionsFor(file.sessions, query), query),
     lineage: async ({ session = '', closed = [], ...query }) => ({
@@ -35,12 +38,26 @@ export function embeddedData(file: Embedded): Asks {
     seen: async ({ session, seq }) =>
       own(file.seen, placeIn(file, session, seq), `what the model saw for ${session}@${seq}`),
     parting: async ({ a, b }) => there(partingOf(file, a, b), `where ${a} and ${b} part`),
-    trace: async ({ session, seq }) => own(file.trace, `${session}@${seq}`, `the trace of ${session}@${seq}`),
+    trace: async ({ session, seq }) =>
+      own(file.trace, placeIn(file, session, seq), `the trace of ${session}@${seq}`),
     usage: async ({ session = '', tree = false }) =>
       own(file.usage, session, `the usage of '${session}'`)[tree ? 'tree' : 'alone'],
-    findings: async ({ session }) =>
-      session === undefined ? file.findings : findingsOf(file.findings, session),
+    findings: async ({ session }) => findingsOf(file, session),
   };
+}
+
+function hasIn(file: Embedded, route: Route): boolean {
+  switch (route.page) {
+    case 'seen':
+    case 'trace':
+      return Object.hasOwn(file[route.page], placeIn(file, route.session, route.seq));
+    case 'diff':
+      return partingOf(file, route.a, route.b) !== undefined;
+    case 'usage':
+      return Object.hasOwn(file.usage, route.session ?? '');
+    default:
+      return true;
+  }
 }
 
 /** A part of a timeline. */
@@ -73,11 +90,21 @@ function own<T>(record: Readonly<Record<string, T>>, key: string, what: string):
   return there(Object.hasOwn(record, key) ? record[key] : undefined, what);
 }
 
-function findingsOf(all: Findings, session: string): Findings {
-  const findings = all.findings.filter(
-    ({ place }) => place === session || place?.startsWith(`${session}@`) === true,
-  );
-  return { ...all, findings, total: findings.length };
+/** What was found of all sessions, or of one: its own, and what it inherits. */
+function findingsOf(file: Embedded, session: string | undefined): Findings {
+  const all = file.findings;
+  if (session === undefined) return { ...all, findings: all.findings.slice(0, findingsMax) };
+  const ends = new Map<string, number>();
+  let last = Number.POSITIVE_INFINITY;
+  for (let tape = tapeIn(file, session); tape !== undefined; tape = originOf(file, tape.info)) {
+    ends.set(tape.info.session, last);
+    last = Math.min(last, tape.info.base);
+  }
+  const found = all.findings.filter(({ session: of = '', seq }) => {
+    // What has no position is about the session itself.
+    return of === session || (seq !== undefined && seq <= (ends.get(of) ?? 0));
+  });
+  return { ...all, findings: found.slice(0, findingsMax), total: found.length };
 }
 
 function paged<T>(rows: readonly T[], { offset = 0 }: { readonly offset?: number }) {
@@ -91,19 +118,22 @@ function sessionsFor(
   { find = '', kind, state, sort = 'last', tree = false, all = false }: SessionsQuery,
 ): readonly SessionRow[] {
   const text = find.toLowerCase();
-  const found = rows.filter(
-    (row) =>
-      (all || row.state !== 'archived') &&
-      (text === '' || `${row.session} ${row.about}`.toLowerCase().includes(text)) &&
-      (kind === undefined || row.kind === kind) &&
-      (state === undefined || isInState(row, state)),
-  );
-  if (tree) return inTrees(found);
-  const flat = found.map((row) => ({ ...row, depth: 0 }));
-  if (sort === 'name') return flat.sort((a, b) => a.session.localeCompare(b.session));
+  const isWanted = (row: SessionRow) =>
+    (all || row.state !== 'archived') &&
+    (text === '' || `${nameOf(row)} ${row.about}`.toLowerCase().includes(text)) &&
+    (kind === undefined || row.kind === kind) &&
+    (state === undefined || isInState(row, state));
+  if (tree) return inTrees(rows, isWanted);
+  const flat = rows.filter(isWanted).map((row) => ({ ...row, depth: 0 }));
+  if (sort === 'name') return flat.sort((a, b) => nameOf(a).localeCompare(nameOf(b)));
   if (sort === 'messages' || sort === 'tokens') return flat.sort((a, b) => b[sort] - a[sort]);
   if (sort === 'created') return flat.sort((a, b) => (a.createdAt < b.createdAt ? 1 : -1));
   return flat;
+}
+
+/** What a reader knows a session by. */
+function nameOf({ session, name = session }: SessionRow): string {
+  return name;
 }
 
 function isInState({ state, tone }: SessionRow, wanted: NonNullable<SessionsQuery['state']>): boolean {
@@ -111,8 +141,8 @@ function isInState({ state, tone }: SessionRow, wanted: NonNullable<SessionsQuer
   return wanted === 'merged' ? state.startsWith('merged') : tone === 'bad';
 }
 
-/** Each session before its children. One whose parent is not among them is a root. */
-function inTrees(rows: readonly SessionRow[]): readonly SessionRow[] {
+/** The sessions that are wanted, each below its nearest ancestor that is. */
+function inTrees(rows: readonly SessionRow[], isWanted: (row: SessionRow) => boolean): readonly SessionRow[] {
   const names = new Set(rows.map(({ session }) => session));
   const isRoot = ({ parent }: SessionRow) => parent === undefined || !names.has(parent);
   const below = Map.groupBy(
@@ -125,9 +155,10 @@ function inTrees(rows: readonly SessionRow[]): readonly SessionRow[] {
     .map((row) => ({ ...row, depth: 0 }))
     .reverse();
   for (let row = waiting.pop(); row !== undefined; row = waiting.pop()) {
-    const { session, depth } = row;
-    found.push(row);
-    waiting.push(...(below.get(session) ?? []).map((child) => ({ ...child, depth: depth + 1 })).reverse());
+    const isShown = isWanted(row);
+    if (isShown) found.push(row);
+    const depth = isShown ? row.depth + 1 : row.depth;
+    waiting.push(...(below.get(row.session) ?? []).map((child) => ({ ...child, depth })).reverse());
   }
   return found;
 }

@@ -13,6 +13,7 @@ export function liveData(base = 'api/'): Asks {
     async (query: object = {}): Promise<T> =>
       await answerTo<T>(`${base}${method}${queryText(query)}`);
   return {
+    has: () => true,
     home: ask('home'),
     sessions: ask('sessions'),
     lineage: ask('lineage'),

@@ -5,6 +5,8 @@ import { type AskPage, PagedRows } from './paged-rows.ts';
 export interface Paged<T>
   extends Pick<PagedRows<T>, 'count' | 'isCounted' | 'isLoaded' | 'error' | 'at' | 'want'> {
   readonly again: () => void;
+  /** The same while nothing of it is here: what is waited for may never come. */
+  readonly askAgain: () => void;
   readonly patch: (change: (row: T) => T) => void;
 }
 
@@ -14,13 +16,14 @@ export interface Paged<T>
  */
 export function usePaged<T>(ask: AskPage<T>, key: string, { keepsPlace = false } = {}): Paged<T> {
   const [, changed] = useReducer((n: number, _: undefined) => n + 1, 0);
+  const [attempt, askAgain] = useReducer((n: number, _: undefined) => n + 1, 0);
   const shown = useRef<PagedRows<T>>(undefined);
   const rows = useMemo(() => {
     const made = new PagedRows<T>(ask, () => changed(undefined));
     const [first, last] = keepsPlace ? (shown.current?.wanted ?? [0, 0]) : [0, 0];
     made.want(first, last);
     return made;
-  }, [key]);
+  }, [key, attempt]);
   if (shown.current === undefined || rows.isLoaded || rows.error !== undefined) shown.current = rows;
   const { current } = shown;
   return useMemo(
@@ -32,6 +35,7 @@ export function usePaged<T>(ask: AskPage<T>, key: string, { keepsPlace = false }
       at: (index: number) => current.at(index),
       want: (first: number, last: number) => current === rows && rows.want(first, last),
       again: () => rows.again(),
+      askAgain: () => askAgain(undefined),
       patch: (change: (row: T) => T) => current.patch(change),
     }),
     [current, rows, current.count, current.isLoaded, rows.error],

@@ -8,7 +8,7 @@ const nearby = 100;
 export interface ActiveRow {
   readonly index: number;
   readonly moveTo: (index: number) => void;
-  /** For the element of the rows. */
+  /** For the element that scrolls. */
   readonly events: {
     readonly onFocusIn: (event: FocusEvent) => void;
     readonly onFocusOut: (event: FocusEvent) => void;
@@ -55,15 +55,17 @@ export function useActiveRow(
       focusRow(scroller.current, next);
     },
     events: {
-      onFocusIn: ({ target }) => {
+      onFocusIn: ({ target, currentTarget }) => {
         const row = target instanceof Element ? target.closest('[aria-rowindex]') : null;
-        if (row === null) return;
-        isFocused.current = true;
-        key.current = undefined;
-        setIndex(Number(row.getAttribute('aria-rowindex')) - 1);
+        // The list itself has the focus for its row, as soon as that is drawn.
+        isFocused.current = row !== null || target === currentTarget;
+        if (isFocused.current) key.current = undefined;
+        if (row !== null) setIndex(Number(row.getAttribute('aria-rowindex')) - 1);
+        else if (isFocused.current) focusRow(scroller.current, index);
       },
       // A row that is drawn anew loses the focus because it is no longer there.
-      onFocusOut: ({ target, relatedTarget }) => {
+      onFocusOut: ({ target, relatedTarget, currentTarget }) => {
+        if (isInside(currentTarget, relatedTarget)) return;
         queueMicrotask(() => {
           if (relatedTarget !== null || (target instanceof Node && target.isConnected))
             isFocused.current = false;
@@ -71,6 +73,10 @@ export function useActiveRow(
       },
     },
   };
+}
+
+function isInside(element: EventTarget | null, target: EventTarget | null): boolean {
+  return element instanceof Node && target instanceof Node && element.contains(target);
 }
 
 function focusRow(scroller: HTMLElement | null, index: number): void {

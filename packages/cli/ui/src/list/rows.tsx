@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import { useKeys } from '../parts/keys.ts';
+import { grouped } from '../parts/numbers.tsx';
 import { useActiveRow } from './active-row.ts';
 import { Cell } from './cell.tsx';
 import { useVirtual } from './virtual.ts';
@@ -93,19 +94,19 @@ export function Rows<T>(options: RowsOptions<T>) {
         ]),
   ]);
 
+  const drawn = virtual.getVirtualItems();
   return (
-    <div class="rows" ref={scroller}>
+    <div class="rows" ref={scroller} tabIndex={-1} {...events}>
       <div
         class="grid"
         role={isTree ? 'treegrid' : 'grid'}
         aria-label={label}
         aria-rowcount={count}
         style={{ '--row': `${height}px` }}
-        {...events}
       >
         {head}
         <div role="rowgroup" class="drawn" style={{ height: `${virtual.getTotalSize()}px` }}>
-          {virtual.getVirtualItems().map(({ index, start }) => {
+          {drawn.map(({ index, start }) => {
             const item = at(index);
             const {
               class: name = '',
@@ -136,6 +137,11 @@ export function Rows<T>(options: RowsOptions<T>) {
           })}
         </div>
       </div>
+      {drawn.length < count && (
+        <p class="printed-note">
+          {grouped(drawn.length)} of {grouped(count)} rows are printed: those that were in view.
+        </p>
+      )}
     </div>
   );
 }

@@ -2,9 +2,10 @@ import type { Finding } from '../../../src/page/data.ts';
 import { useAsked, useSource } from '../data/data.tsx';
 import { CommandLine } from '../parts/command.tsx';
 import { Heading } from '../parts/heading.tsx';
+import { Loading } from '../parts/loading.tsx';
 import { Ago, counted, grouped } from '../parts/numbers.tsx';
 import { Refused } from '../parts/refused.tsx';
-import { addressOf, addressOfPlace } from '../route.ts';
+import { addressOf } from '../route.ts';
 
 const weights = [
   ['damage', 'Damage', 'what was changed or lost', 'M4 4 12 12M12 4 4 12'],
@@ -35,7 +36,7 @@ export function Check({ session }: { readonly session?: string }) {
         </div>
       </Heading>
       {error !== undefined && <Refused error={error} again={again} />}
-      {value === undefined && error === undefined && <p class="soft">It is being checked…</p>}
+      {value === undefined && error === undefined && <Loading words="Checking" />}
       {value !== undefined && (
         <>
           <p role="status">
@@ -79,11 +80,17 @@ export function Check({ session }: { readonly session?: string }) {
   );
 }
 
-function Found({ finding: { code, section, text, place, command } }: { readonly finding: Finding }) {
+function Found({ finding: { code, section, text, session, seq, command } }: { readonly finding: Finding }) {
   return (
     <li>
       <p>
-        {place !== undefined && <a href={addressOfPlace(place)}>{place}</a>} {text}
+        {session !== undefined && (
+          <a href={addressOf({ page: 'session', session, ...(seq !== undefined && { seq }) })}>
+            {session}
+            {seq !== undefined && `@${seq}`}
+          </a>
+        )}{' '}
+        {text}
       </p>
       <p class="about-finding">
         <span class="faint">

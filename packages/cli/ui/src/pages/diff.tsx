@@ -4,6 +4,7 @@ import type { Go } from '../app.tsx';
 import { useAsked, useSource } from '../data/data.tsx';
 import { CommandLine } from '../parts/command.tsx';
 import { Heading } from '../parts/heading.tsx';
+import { NotHere } from '../parts/loading.tsx';
 import { counted, grouped } from '../parts/numbers.tsx';
 import { Refused } from '../parts/refused.tsx';
 import { aligned } from '../reading/aligned.ts';
@@ -32,7 +33,7 @@ export function Diff({ a, b, go }: DiffOptions) {
           </div>
         )}
       </Heading>
-      {error !== undefined && <Refused error={error} again={again} />}
+      <NotHere {...{ value, error, again }} />
       {value !== undefined && <Parted parting={value} />}
     </div>
   );
@@ -40,7 +41,8 @@ export function Diff({ a, b, go }: DiffOptions) {
 
 /** Which two sessions are compared. */
 function Picker({ a, b, go }: DiffOptions) {
-  const { value } = useAsked(async (data) => await data.sessions({}), 'names', { isLive: false });
+  const { data } = useSource();
+  const { value } = useAsked(async (of) => await of.sessions({}), 'names', { isLive: false });
   const [names, setNames] = useState({ a, b });
   const compare = () => names.a !== '' && names.b !== '' && go({ page: 'diff', ...names });
   return (
@@ -56,18 +58,20 @@ function Picker({ a, b, go }: DiffOptions) {
           <span class="side">{side.toUpperCase()}</span>
           <input
             value={names[side]}
-            list="session-names"
+            list={`names-${side}`}
             aria-label={`Session ${side.toUpperCase()}`}
             spellcheck={false}
             onInput={({ currentTarget }) => setNames({ ...names, [side]: currentTarget.value })}
           />
+          <datalist id={`names-${side}`}>
+            {value?.rows
+              .filter(({ session }) => data.has({ page: 'diff', ...names, [side]: session }))
+              .map(({ session, id }) => (
+                <option key={id} value={session} />
+              ))}
+          </datalist>
         </label>
       ))}
-      <datalist id="session-names">
-        {value?.rows.map(({ session, id }) => (
-          <option key={id} value={session} />
-        ))}
-      </datalist>
       <button type="submit" class="toggle">
         Compare
       </button>

@@ -13,10 +13,12 @@ import { CommandLine } from '../parts/command.tsx';
 import { Heading } from '../parts/heading.tsx';
 import { useKeys } from '../parts/keys.ts';
 import { Legend } from '../parts/legend.tsx';
+import { Loading } from '../parts/loading.tsx';
+import { Nothing } from '../parts/nothing.tsx';
 import { Ago, grouped } from '../parts/numbers.tsx';
 import { Refused } from '../parts/refused.tsx';
 import { Kind, SessionName } from '../parts/session-name.tsx';
-import { addressOf, addressOfPlace, routeOf } from '../route.ts';
+import { addressOf, routeOf } from '../route.ts';
 
 /** How large rows are drawn, from all at once to the most readable. */
 const zooms = [
@@ -122,8 +124,9 @@ export function Lineage({ session, go }: { readonly session?: string; readonly g
         </div>
       </Heading>
       {rows.error !== undefined && <Refused error={rows.error} again={rows.again} />}
+      {!rows.isLoaded && rows.error === undefined && <Loading again={rows.askAgain} />}
       {rows.isLoaded && rows.count === 0 ? (
-        <p class="empty">There are no sessions yet.</p>
+        <Nothing>There are no sessions yet.</Nothing>
       ) : (
         <Rows<LineageRow>
           label="Lineage"
@@ -161,13 +164,14 @@ export function Lineage({ session, go }: { readonly session?: string; readonly g
   );
 }
 
-function keyOf({ id = '', shape, label, place = '' }: LineageRow): string {
-  return shape === 'session' && id !== '' ? id : `${id} ${shape} ${place} ${label}`;
+function keyOf({ id = '', shape, label, seq }: LineageRow): string {
+  return shape === 'session' && id !== '' ? id : `${id} ${shape} ${seq ?? ''} ${label}`;
 }
 
 /** Where a row leads: to a session, or an entry. What is folded leads nowhere: it is unfolded. */
-function addressOfRow({ shape, place }: LineageRow): string | undefined {
-  return place === undefined || shape === 'more' ? undefined : addressOfPlace(place);
+function addressOfRow({ shape, session, seq }: LineageRow): string | undefined {
+  if (session === undefined || shape === 'more') return undefined;
+  return addressOf({ page: 'session', session, ...(seq !== undefined && { seq }) });
 }
 
 /** Whether a row stands for sessions that are left out. */
@@ -242,7 +246,7 @@ function Fields({ row, goesOn, sizes, fold, isSelf }: FieldsOptions) {
         )}
         <span class={goesOn || isFolded ? 'text' : 'text leaf'}>
           <a class={`cover${isSelf ? ' self' : ''}`} href={address ?? '#/'} tabIndex={-1}>
-            <SessionName session={session} parent={row.parent} />
+            <SessionName session={row.name ?? session} parent={row.parent} />
           </a>
           {kind !== undefined && <Kind kind={kind} />}
           {sessions > 1 && <span class="chip">{grouped(sessions - 1)} below</span>}
@@ -280,7 +284,7 @@ function Edges({ row: { merges = [] } }: { readonly row: LineageRow }) {
         <a
           key={seq}
           class="edge"
-          href={addressOfPlace(`${into}@${seq}`)}
+          href={addressOf({ page: 'session', session: into, seq })}
           tabIndex={-1}
           title={`${state} there`}
         >

@@ -1,12 +1,12 @@
 import type { ComponentChildren } from 'preact';
 import type { Seen as SeenAnswer, SeenRange } from '../../../src/page/data.ts';
 import type { Go } from '../app.tsx';
-import { useAsked } from '../data/data.tsx';
+import { useAsked, useSource } from '../data/data.tsx';
 import { Commands } from '../parts/command.tsx';
 import { Heading } from '../parts/heading.tsx';
 import { useKeys } from '../parts/keys.ts';
+import { NotHere } from '../parts/loading.tsx';
 import { counted, grouped } from '../parts/numbers.tsx';
-import { Refused } from '../parts/refused.tsx';
 import { Positions } from '../reading/places.tsx';
 import { difference, stripOf } from '../reading/strip.ts';
 import { addressOf } from '../route.ts';
@@ -26,9 +26,12 @@ export function Seen({
     `${session}@${seq}`,
   );
   const before = value?.before?.seq;
+  const { data } = useSource();
+  const toTrace = { page: 'trace', session, seq } as const;
+  const isTraced = data.has(toTrace);
   useKeys([
     { keys: ['u'], what: 'go back to the entry', act: () => go({ page: 'session', session, seq }) },
-    { keys: ['t'], what: 'trace the entry', act: () => go({ page: 'trace', session, seq }) },
+    ...(isTraced ? [{ keys: ['t'], what: 'trace the entry', act: () => go(toTrace) }] : []),
     {
       keys: ['p'],
       what: 'see the view of the answer before',
@@ -39,63 +42,93 @@ export function Seen({
     <div class="sheet">
       <Heading title="What the model saw">
         <span class="soft">
-          for the answer at{' '}
+          {value === undefined || value.entry === 'answer' ? 'for the answer at' : 'at'}{' '}
           <a href={addressOf({ page: 'session', session, seq })}>
             {session}@{seq}
           </a>
         </span>
-        <div class="tools">
-          <a href={addressOf({ page: 'trace', session, seq })}>Trace</a>
-        </div>
+        <div class="tools">{isTraced && <a href={addressOf(toTrace)}>Trace</a>}</div>
       </Heading>
-      {error !== undefined && <Refused error={error} again={again} />}
+      <NotHere {...{ value, error, again }} />
       {value !== undefined && <View seen={value} />}
     </div>
   );
 }
 
 function View({ seen }: { readonly seen: SeenAnswer }) {
-  const { session, policy, target, tokens, digest, pruned, same, fault, recorded, ranges, more, before } =
-    seen;
+  const { session, fault, recorded, ranges, more, before } = seen;
   return (
     <>
-      {!recorded && (
-        <p class="notice">
-          No view was recorded with this answer. This is what a view would be here by the rules of today.
-        </p>
-      )}
-      {fault !== undefined && <p class="notice is-bad">It cannot be made: {fault}.</p>}
-      <dl class="facts">
-        <Fact name="Tokens">{grouped(tokens)}</Fact>
-        <Fact name="Policy">{policy}</Fact>
-        {target !== undefined && <Fact name="For">{target}</Fact>}
-        {pruned !== undefined && <Fact name="Outputs left out">{grouped(pruned)}</Fact>}
-        {recorded && (
-          <Fact name="Same today">
-            {same === undefined ? (
-              'not compared'
-            ) : same ? (
-              <span class="tone-good">yes: the tape still yields this view</span>
-            ) : (
-              <span class="tone-bad">no: the tape yields another view now</span>
-            )}
-          </Fact>
-        )}
-        {digest !== '' && (
-          <Fact name="Digest">
-            <code>{digest}</code>
-          </Fact>
-        )}
-      </dl>
+      {!recorded && <Unrecorded seen={seen} />}
+      {fault !== undefined && <p class="notice is-bad">The view cannot be made: {fault}.</p>}
+      {(recorded || fault === undefined) && <Facts seen={seen} />}
       <Commands commands={seen.commands} />
-      <section aria-labelledby="in-view">
-        <h2 id="in-view">What was in, and what was not</h2>
-        <Strip ranges={ranges} />
-        {more !== undefined && <p class="soft">{counted(more, 'range')} before these are not listed.</p>}
-        <Ranges session={session} ranges={ranges} />
-      </section>
+      {ranges.length > 0 && (
+        <section aria-labelledby="in-view">
+          <h2 id="in-view">What was in, and what was not</h2>
+          <Strip ranges={ranges} />
+          {more !== undefined && <p class="soft">{counted(more, 'range')} before these are not listed.</p>}
+          <Ranges session={session} ranges={ranges} />
+        </section>
+      )}
       {before !== undefined && <Changes seen={seen} before={before} />}
     </>
+  );
+}
+
+/** Says of what no view was recorded, and leads from what is no answer to those around it. */
+function Unrecorded({ seen: { session, seq, entry, nearest = [], fault } }: { readonly seen: SeenAnswer }) {
+  const what = {
+    answer: 'No view was recorded with this answer.',
+    other: `@${seq} is not an answer of a model.`,
+    damaged: `What is stored at @${seq} is damaged and cannot be read.`,
+  }[entry];
+  return (
+    <div class="notice">
+      <p>
+        {what} {fault === undefined && 'This is what a view would be here by the rules of today.'}
+      </p>
+      {entry !== 'answer' && (
+        <p>
+          {nearest.length === 0 && 'There is no answer near it.'}
+          {nearest.length > 0 && `The nearest ${nearest.length === 1 ? 'answer' : 'answers'}: `}
+          {nearest.map((at, i) => (
+            <span key={at}>
+              {i > 0 && ', '}
+              <a href={addressOf({ page: 'seen', session, seq: at })}>@{at}</a>
+            </span>
+          ))}
+        </p>
+      )}
+    </div>
+  );
+}
+
+function Facts({ seen }: { readonly seen: SeenAnswer }) {
+  const { policy, target, tokens, digest, pruned, same, recorded } = seen;
+  return (
+    <dl class="facts">
+      <Fact name="Tokens">{grouped(tokens)}</Fact>
+      <Fact name="Policy">{policy}</Fact>
+      {target !== undefined && <Fact name="For">{target}</Fact>}
+      {pruned !== undefined && <Fact name="Outputs left out">{grouped(pruned)}</Fact>}
+      {recorded && (
+        <Fact name="Same today">
+          {same === undefined ? (
+            'not compared'
+          ) : same ? (
+            <span class="tone-good">yes: the tape still yields this view</span>
+          ) : (
+            <span class="tone-bad">no: the tape yields another view now</span>
+          )}
+        </Fact>
+      )}
+      {digest !== '' && (
+        <Fact name="Digest">
+          <code>{digest}</code>
+        </Fact>
+      )}
+    </dl>
   );
 }
 
@@ -144,7 +177,7 @@ function Ranges({ session, ranges }: { readonly session: string; readonly ranges
             </td>
             <td class="number">{grouped(to - from + 1)}</td>
             <td>{isIn ? '● in' : '○ out'}</td>
-            <td>{why}</td>
+            <td>{isIn && why === 'in view' ? '' : why}</td>
           </tr>
         ))}
       </tbody>
@@ -159,14 +192,19 @@ function Changes({
   readonly seen: SeenAnswer;
   readonly before: NonNullable<SeenAnswer['before']>;
 }) {
+  const { data } = useSource();
   const { seq, added, removed } = before;
   return (
     <section aria-labelledby="changed">
       <h2 id="changed">What changed since the answer before</h2>
       <dl class="facts">
         <Fact name="That answer">
-          <a href={addressOf({ page: 'session', session, seq })}>@{seq}</a>,{' '}
-          <a href={addressOf({ page: 'seen', session, seq })}>what its model saw</a>
+          <a href={addressOf({ page: 'session', session, seq })}>@{seq}</a>
+          {data.has({ page: 'seen', session, seq }) && (
+            <>
+              , <a href={addressOf({ page: 'seen', session, seq })}>what its model saw</a>
+            </>
+          )}
         </Fact>
         <Fact name="Tokens">
           {grouped(before.tokens)} → {grouped(tokens)} ({difference(tokens, before.tokens)})

@@ -1,22 +1,28 @@
 import { useEffect, useMemo, useReducer, useRef, useState } from 'preact/hooks';
-import type { Finding, SessionInfo, TimelineItem } from '../../../src/page/data.ts';
+import type { SessionInfo, TimelineItem } from '../../../src/page/data.ts';
 import type { Go } from '../app.tsx';
 import { useAsked, useCalmly, useChanges, useSource } from '../data/data.tsx';
 import { Toggle } from '../parts/choices.tsx';
 import { Commands } from '../parts/command.tsx';
 import { State } from '../parts/glyph.tsx';
 import { Heading } from '../parts/heading.tsx';
+import { Loading, NotHere } from '../parts/loading.tsx';
 import { counted, grouped } from '../parts/numbers.tsx';
 import { Refused } from '../parts/refused.tsx';
 import { Blocks } from '../reading/blocks.ts';
 import { Feed } from '../reading/feed.tsx';
+import { FindingLines } from '../reading/findings.tsx';
+import { type FindingsByPlace, placeKey } from '../reading/findings-at.ts';
 import { PrintedFeed } from '../reading/printed-feed.tsx';
 import { usePrinted } from '../reading/printing.ts';
 import { toPrint } from '../reading/to-print.ts';
-import { addressOf, addressOfPlace, splitPlace } from '../route.ts';
+import { addressOf } from '../route.ts';
 
 /** How long a session is not checked again, at least: a check reads all of it. In milliseconds. */
 const checkPause = 3_000;
+
+/** Findings of a session that stand at no position of it; its checks have all of them. */
+const findingsMax = 5;
 
 interface SessionOptions {
   readonly session: string;
@@ -30,7 +36,7 @@ export function Session({ session, seq, go }: SessionOptions) {
   return (
     <>
       <SessionHead session={session} info={info} />
-      {error !== undefined && <Refused error={error} again={again} />}
+      <NotHere {...{ value: info, error, again }} />
       {info !== undefined && <Timeline key={info.id} info={info} seq={seq} go={go} />}
     </>
   );
@@ -42,6 +48,7 @@ function Timeline({ info, seq, go }: Omit<SessionOptions, 'session'> & { readonl
   const [all, setAll] = useState(false);
   const [hidden, setHidden] = useState(false);
   const [round, changed] = useReducer((n: number, _: undefined) => n + 1, 0);
+  const [attempt, askAgain] = useReducer((n: number, _: undefined) => n + 1, 0);
   const queryFor = (from: number, to: number) => ({
     ...{ session, from, to },
     ...(all && { all }),
@@ -54,7 +61,7 @@ function Timeline({ info, seq, go }: Omit<SessionOptions, 'session'> & { readonl
         { floor, head },
         () => changed(undefined),
       ),
-    [data, session, all, hidden],
+    [data, session, all, hidden, attempt],
   );
   // An address can name what is hidden, or is no part of the conversation.
   const reveal = async (at: number) => {
@@ -108,6 +115,7 @@ function Timeline({ info, seq, go }: Omit<SessionOptions, 'session'> & { readonl
         </button>
       </div>
       {info.waiting.length > 0 && <Waiting info={info} />}
+      <FindingLines findings={(findings.get(placeKey(session)) ?? []).slice(0, findingsMax)} />
       {blocks.error !== undefined && (
         <Refused
           error={blocks.error}
@@ -123,6 +131,9 @@ function Timeline({ info, seq, go }: Omit<SessionOptions, 'session'> & { readonl
           {grouped(seq > blocks.head ? blocks.head : floor + 1)}.
         </p>
       )}
+      {blocks.loaded === 0 && blocks.error === undefined && head > floor && (
+        <Loading again={() => askAgain(undefined)} />
+      )}
       {head === floor ? (
         <p class="empty">Nothing was said yet.</p>
       ) : (
@@ -133,28 +144,19 @@ function Timeline({ info, seq, go }: Omit<SessionOptions, 'session'> & { readonl
   );
 }
 
-/** What a check finds in a session, by position; the page reads it when the timeline is drawn, and now and then. */
-function useFindings(session: string): ReadonlyMap<number, readonly Finding[]> {
+/** What a check finds in a session and in what it inherits, by place; the page reads it when the timeline is drawn, and now and then. */
+function useFindings(session: string): FindingsByPlace {
+  const { home } = useSource();
   const { value } = useAsked(
     async (data) => {
-      await new Promise((resolve) => setTimeout(resolve, 600));
+      // A file has them.
+      if (home.isLive) await new Promise((resolve) => setTimeout(resolve, 600));
       return await data.findings({ session });
     },
     session,
     { pause: checkPause },
   );
-  return useMemo(() => {
-    const placed = (value?.findings ?? []).flatMap((finding) => {
-      const [of, seq] = splitPlace(finding.place ?? '');
-      return of === session && seq !== undefined ? [{ seq, finding }] : [];
-    });
-    return new Map(
-      [...Map.groupBy(placed, ({ seq }) => seq)].map(([seq, list]) => [
-        seq,
-        list.map(({ finding }) => finding),
-      ]),
-    );
-  }, [value, session]);
+  return useMemo(() => Map.groupBy(value?.findings ?? [], (one) => placeKey(one.session, one.seq)), [value]);
 }
 
 /** The head of the page of a session, which is there before what is known of it: its title has the focus then. */
@@ -166,7 +168,7 @@ function SessionHead({
   readonly info: SessionInfo | undefined;
 }) {
   return (
-    <Heading title={<span class="session-name">{info?.session ?? session}</span>}>
+    <Heading title={<span class="session-name">{info?.name ?? info?.session ?? session}</span>}>
       {info !== undefined && <AboutSession info={info} />}
     </Heading>
   );
@@ -180,6 +182,7 @@ function AboutSession({ info }: { readonly info: SessionInfo }) {
     tone,
     about,
     parent,
+    origin,
     base,
     merged,
     messages,
@@ -188,6 +191,8 @@ function AboutSession({ info }: { readonly info: SessionInfo }) {
     anchors,
     aliases,
   } = info;
+  const { data } = useSource();
+  const toDiff = parent === undefined ? undefined : ({ page: 'diff', a: parent, b: session } as const);
   return (
     <>
       <State state={state} tone={tone} />
@@ -200,13 +205,22 @@ function AboutSession({ info }: { readonly info: SessionInfo }) {
       <span class="soft numbers">
         {counted(messages, 'message')}, {counted(tokens, 'token')}
       </span>
-      {parent !== undefined && (
-        <a href={addressOfPlace(`${parent}@${base}`)} title="Where it left its parent">
-          ← {parent}@{base}
+      {origin !== undefined ? (
+        <a href={addressOf({ page: 'session', session: origin, seq: base })} title="Where it was forked">
+          ← {origin}@{base}
         </a>
+      ) : (
+        parent !== undefined && (
+          <a href={addressOf({ page: 'session', session: parent })} title="Its parent">
+            ← {parent}
+          </a>
+        )
       )}
       {merged !== undefined && (
-        <a href={addressOfPlace(`${merged.into}@${merged.seq}`)} title={`${merged.state} there`}>
+        <a
+          href={addressOf({ page: 'session', session: merged.into, seq: merged.seq })}
+          title={`${merged.state} there`}
+        >
           → {merged.into}@{merged.seq}
           {merged.undone === true && ' (undone)'}
         </a>
@@ -234,8 +248,8 @@ function AboutSession({ info }: { readonly info: SessionInfo }) {
           </div>
         </details>
         <a href={addressOf({ page: 'graph', session })}>Lineage</a>
-        {parent !== undefined && <a href={addressOf({ page: 'diff', a: parent, b: session })}>Diff</a>}
-        <a href={addressOf({ page: 'usage', session })}>Usage</a>
+        {toDiff !== undefined && data.has(toDiff) && <a href={addressOf(toDiff)}>Diff</a>}
+        {data.has({ page: 'usage', session }) && <a href={addressOf({ page: 'usage', session })}>Usage</a>}
         <a href={addressOf({ page: 'check', session })}>Check</a>
       </div>
       {about !== '' && <p class="about">{about}</p>}
@@ -243,10 +257,18 @@ function AboutSession({ info }: { readonly info: SessionInfo }) {
   );
 }
 
+/** Waiting calls that the reader has folded: they stay so until others wait. */
+const folded = new Set<string>();
+
 /** The calls that wait, of the session and of those below it, with what answers them. */
 function Waiting({ info: { session: own, waiting } }: { readonly info: SessionInfo }) {
+  const key = [own, ...waiting.map(({ session, call }) => `${session} ${call}`)].join(' ');
   return (
-    <details class="waiting-calls" open>
+    <details
+      class="waiting-calls"
+      open={!folded.has(key)}
+      onToggle={({ currentTarget: { open } }) => (open ? folded.delete(key) : folded.add(key))}
+    >
       <summary>{counted(waiting.length, 'call waits', 'calls wait')}</summary>
       <ul>
         {waiting.map(({ session, seq, call, tool, what, claims, commands }) => (

@@ -10,6 +10,8 @@ import { Choice, Toggle } from '../parts/choices.tsx';
 import { State } from '../parts/glyph.tsx';
 import { Heading } from '../parts/heading.tsx';
 import { useKeys } from '../parts/keys.ts';
+import { Loading } from '../parts/loading.tsx';
+import { Nothing } from '../parts/nothing.tsx';
 import { Ago, counted, grouped, short } from '../parts/numbers.tsx';
 import { Refused } from '../parts/refused.tsx';
 import { Kind, SessionName } from '../parts/session-name.tsx';
@@ -106,8 +108,9 @@ export function Sessions({ choice, go }: { readonly choice: ListChoice; readonly
         </div>
       </Heading>
       {rows.error !== undefined && <Refused error={rows.error} again={rows.again} />}
+      {!rows.isLoaded && rows.error === undefined && <Loading again={rows.askAgain} />}
       {rows.isLoaded && rows.count === 0 ? (
-        <p class="empty">{isFiltered ? 'No session is like that.' : 'There are no sessions yet.'}</p>
+        <Nothing>{isFiltered ? 'No session is like that.' : 'There are no sessions yet.'}</Nothing>
       ) : (
         <Rows<SessionRow>
           label="Sessions"
@@ -159,7 +162,7 @@ function Fields({ row, isNarrow }: { readonly row: SessionRow; readonly isNarrow
         {depth > 0 && <Indent depth={depth} />}
         <State state={state} tone={tone} isBrief={!isNarrow} />
         <a href={addressOf({ page: 'session', session })} tabIndex={-1} class="cover">
-          <SessionName session={session} parent={row.parent} />
+          <SessionName session={row.name ?? session} parent={row.parent} />
         </a>
         <Kind kind={kind} />
       </Cell>

@@ -4,9 +4,9 @@ import { useAsked } from '../data/data.tsx';
 import { CommandLine } from '../parts/command.tsx';
 import { Heading } from '../parts/heading.tsx';
 import { useKeys } from '../parts/keys.ts';
-import { Refused } from '../parts/refused.tsx';
+import { NotHere } from '../parts/loading.tsx';
 import { Positions } from '../reading/places.tsx';
-import { addressOf, addressOfPlace } from '../route.ts';
+import { addressOf } from '../route.ts';
 
 const directions = [
   ['from', 'Where it came from', 'It was said here: it was merged from nowhere else.'],
@@ -39,7 +39,7 @@ export function Trace({
         </span>
         <div class="tools">{here?.command !== undefined && <CommandLine line={here.command} />}</div>
       </Heading>
-      {error !== undefined && <Refused error={error} again={again} />}
+      <NotHere {...{ value, error, again }} />
       {here !== undefined && <p class="trace-here">{here.text}</p>}
       {value !== undefined &&
         directions.map(([direction, title, empty]) => (
@@ -71,19 +71,27 @@ function Direction({
       <ol>
         {rows.map((row) => (
           <li
-            key={`${row.depth} ${row.place} ${row.text}`}
+            key={`${row.depth} ${row.seq} ${row.session} ${row.text}`}
             style={{ paddingLeft: `${Math.min(row.depth, 12) * 18}px` }}
           >
             <span class="unseen">Level {row.depth}: </span>
-            {row.place === undefined ? (
+            {row.session === undefined ? (
               <span>{row.text}</span>
             ) : (
-              <a href={addressOfPlace(row.place)}>{row.text}</a>
+              <a
+                href={addressOf({
+                  page: 'session',
+                  session: row.session,
+                  ...(row.seq !== undefined && { seq: row.seq }),
+                })}
+              >
+                {row.text}
+              </a>
             )}
             {row.session !== undefined && row.range !== undefined && (
               <span class="soft">
                 {' '}
-                of what was merged: <Positions session={row.session} from={row.range[0]} to={row.range[1]} />
+                in the merged range <Positions session={row.session} from={row.range[0]} to={row.range[1]} />
               </span>
             )}
           </li>

@@ -1,11 +1,11 @@
 import { useState } from 'preact/hooks';
 import type { UsageRow } from '../../../src/page/data.ts';
-import { useAsked } from '../data/data.tsx';
+import { useAsked, useSource } from '../data/data.tsx';
 import { Toggle } from '../parts/choices.tsx';
 import { CommandLine } from '../parts/command.tsx';
 import { Heading } from '../parts/heading.tsx';
+import { NotHere } from '../parts/loading.tsx';
 import { counted, grouped, short } from '../parts/numbers.tsx';
-import { Refused } from '../parts/refused.tsx';
 import { Wide } from '../parts/wide.tsx';
 import { Plot } from '../plot/plot.tsx';
 import { addressOf } from '../route.ts';
@@ -30,7 +30,7 @@ export function Usage({ session }: { readonly session?: string }) {
           {value !== undefined && <CommandLine line={value.command} />}
         </div>
       </Heading>
-      {error !== undefined && <Refused error={error} again={again} />}
+      <NotHere {...{ value, error, again }} />
       {value !== undefined && (
         <>
           <Total row={value.total} />
@@ -102,6 +102,7 @@ function Figures({
   readonly rows: readonly UsageRow[];
   readonly isSession?: boolean;
 }) {
+  const { data } = useSource();
   if (rows.length === 0) return <p class="soft">No model call is recorded.</p>;
   const most = Math.max(1, ...rows.map(({ total }) => total));
   return (
@@ -123,7 +124,7 @@ function Figures({
           {rows.map((row) => (
             <tr key={row.key}>
               <th scope="row">
-                {isSession ? (
+                {isSession && data.has({ page: 'usage', session: row.key }) ? (
                   <a href={addressOf({ page: 'usage', session: row.key })}>{row.key}</a>
                 ) : (
                   row.key || <span class="faint">not recorded</span>

@@ -1,7 +1,9 @@
 import type { RefObject } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import type { HomeInfo, Liveness } from '../../../src/page/data.ts';
+import { useSource } from '../data/data.tsx';
 import { addressOf, type Route, splitPlace } from '../route.ts';
+import { clock } from './numbers.tsx';
 import { useTheme } from './theme.ts';
 
 const pages = [
@@ -18,13 +20,27 @@ interface HeaderOptions {
   readonly search: RefObject<HTMLInputElement | null>;
   readonly go: (route: Route, how?: { readonly isSame: boolean }) => void;
   readonly help: () => void;
+  /** Goes to the content. */
+  readonly skip: () => void;
+  /** Goes to the list of the page. */
+  readonly leave: () => void;
 }
 
 /** The head of the page: where one is, where one can go, and whether changes arrive. */
-export function Header({ home, route, liveness, search, go, help }: HeaderOptions) {
+export function Header({ home, route, liveness, search, go, help, skip, leave }: HeaderOptions) {
   const [theme, turn] = useTheme();
   return (
     <header class="header">
+      <a
+        class="skip"
+        href={route === undefined ? '#/' : addressOf(route)}
+        onClick={(event) => {
+          event.preventDefault();
+          skip();
+        }}
+      >
+        Skip to the content
+      </a>
       <a class="brand" href="#/">
         <svg viewBox="0 0 16 16" width="18" height="18" aria-hidden="true">
           <path d="M4 13.5v-11M4 11c0-4.5 7.5-2.5 7.5-6.5" />
@@ -42,7 +58,7 @@ export function Header({ home, route, liveness, search, go, help }: HeaderOption
           </a>
         ))}
       </nav>
-      <Find route={route} search={search} go={go} />
+      <Find {...{ route, search, go, leave }} />
       <LiveState home={home} liveness={liveness} />
       <button
         type="button"
@@ -64,10 +80,14 @@ export function Header({ home, route, liveness, search, go, help }: HeaderOption
   );
 }
 
-/** The field that finds sessions. What is typed is in the address; `NAME@SEQ` and Enter opens that entry. */
-function Find({ route, search, go }: Pick<HeaderOptions, 'route' | 'search' | 'go'>) {
+/**
+ * The field that finds sessions. What is typed is in the address. Enter goes on to what was found, and of `NAME@SEQ` to that
+ * entry; Escape clears the field, and then leaves it.
+ */
+function Find({ route, search, go, leave }: Pick<HeaderOptions, 'route' | 'search' | 'go' | 'leave'>) {
   const found = route?.page === 'sessions' ? (route.find ?? '') : '';
   const [text, setText] = useState(found);
+  const { data } = useSource();
   useEffect(() => {
     if (document.activeElement !== search.current) setText(found);
   }, [found]);
@@ -75,6 +95,12 @@ function Find({ route, search, go }: Pick<HeaderOptions, 'route' | 'search' | 'g
     setText(typed);
     const choice = route?.page === 'sessions' ? route : { page: 'sessions' as const };
     go({ ...choice, find: typed }, { isSame: route?.page === 'sessions' });
+  };
+  const open = async (place: { readonly session: string; readonly seq: number }) => {
+    // A name can end as a position does.
+    const { rows } = await data.sessions({ find: text, all: true }).catch(() => ({ rows: [] }));
+    const isName = rows.some(({ session }) => session === text);
+    go({ page: 'session', ...(isName ? { session: text } : place) });
   };
   return (
     <search class="find">
@@ -88,9 +114,16 @@ function Find({ route, search, go }: Pick<HeaderOptions, 'route' | 'search' | 'g
         spellcheck={false}
         onInput={({ currentTarget }) => find(currentTarget.value)}
         onKeyDown={(event) => {
+          if (event.key !== 'Enter' && event.key !== 'Escape') return;
+          event.preventDefault();
           const [session, seq] = splitPlace(text);
-          if (event.key === 'Enter' && seq !== undefined) go({ page: 'session', session, seq });
-          else if (event.key === 'Enter' || event.key === 'Escape') event.currentTarget.blur();
+          if (event.key === 'Escape' && text !== '') {
+            setText('');
+            if (found !== '') find('');
+            return;
+          }
+          leave();
+          if (event.key === 'Enter' && seq !== undefined) void open({ session, seq });
         }}
       />
       <span class="key" aria-hidden="true">
@@ -119,7 +152,13 @@ function LiveState({ home, liveness }: Pick<HeaderOptions, 'home' | 'liveness'>)
                 'Not connected',
                 'tape ui has ended, or its home is not there. The page goes on when they are',
               ]
-            : ['lost', 'Connecting', 'The connection to tape ui is being made'];
+            : liveness === undefined
+              ? ['lost', 'Connecting', 'The connection to tape ui is being made']
+              : [
+                  'lost',
+                  `No answer since ${clock(liveness.silentSince)}`,
+                  'tape ui says nothing: it is stopped, or its machine is. The page goes on when it does',
+                ];
   return (
     <span class={`live-state ${name}`} role="status" title={title}>
       {words}

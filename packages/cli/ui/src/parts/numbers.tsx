@@ -49,3 +49,8 @@ export function Ago({ at }: { readonly at: string | undefined }) {
     </time>
   );
 }
+
+/** The time of a day, `14:03:07`. */
+export function clock(at: number): string {
+  return new Date(at).toLocaleTimeString('en-GB');
+}

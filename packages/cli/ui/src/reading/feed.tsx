@@ -1,11 +1,13 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
-import type { Finding, SessionInfo, TimelineItem } from '../../../src/page/data.ts';
+import type { SessionInfo, TimelineItem } from '../../../src/page/data.ts';
 import type { Go } from '../app.tsx';
+import { useSource } from '../data/data.tsx';
 import { useVirtual } from '../list/virtual.ts';
 import { copied } from '../parts/command.tsx';
 import { useKeys } from '../parts/keys.ts';
 import { type Blocks, blockSize } from './blocks.ts';
 import { type FeedRow, feedRows, rowAt, rowInstead } from './feed-rows.ts';
+import { type FindingsByPlace, findingsAt } from './findings-at.ts';
 import { FoldsOf } from './fold.tsx';
 import { Item, nameOf } from './item.tsx';
 import { useFolds } from './use-folds.ts';
@@ -24,7 +26,7 @@ interface FeedOptions {
   readonly round: number;
   /** The position to begin at, and whether the address names it. */
   readonly target: { readonly seq: number; readonly isMarked: boolean };
-  readonly findings: ReadonlyMap<number, readonly Finding[]>;
+  readonly findings: FindingsByPlace;
   /** Shows what has a position that no row has, if something else of the page does. */
   readonly reveal: (seq: number) => void;
   /** Gets the position that is at the top of the view. */
@@ -141,6 +143,8 @@ export function Feed({ info, blocks, round, target, findings, reveal, view, go }
   };
   const item = itemOf(rows[at]);
   const line = item?.commands[0]?.line;
+  const { data } = useSource();
+  const toTrace = { page: 'trace', session, seq: item?.seq ?? 0 } as const;
   useKeys([
     { keys: ['j', 'ArrowDown'], what: 'next item', act: () => step(1) },
     { keys: ['k', 'ArrowUp'], what: 'item before', act: () => step(-1) },
@@ -156,11 +160,15 @@ export function Feed({ info, blocks, round, target, findings, reveal, view, go }
       what: 'see what the model saw',
       act: () => item !== undefined && go({ page: 'seen', session, seq: item.seq }),
     },
-    {
-      keys: ['t'],
-      what: 'trace where the item came from',
-      act: () => item !== undefined && go({ page: 'trace', session, seq: item.seq }),
-    },
+    ...(data.has(toTrace)
+      ? [
+          {
+            keys: ['t'],
+            what: 'trace where the item came from',
+            act: () => item !== undefined && go(toTrace),
+          },
+        ]
+      : []),
     {
       keys: ['c'],
       what: 'copy the command that forks there',
@@ -184,18 +192,21 @@ export function Feed({ info, blocks, round, target, findings, reveal, view, go }
     return (
       <Item
         {...{ session, item: row.item, waiting: info.waiting }}
-        findings={row.item.kind === 'forks' ? none : (findings.get(row.item.seq) ?? none)}
+        findings={findingsAt(findings, session, row.item)}
       />
     );
   };
   return (
     <FoldsOf.Provider value={folds}>
       <div class="rows feed-rows" ref={scroller} {...settled}>
+        {rows.length === 0 && <p class="empty">Nothing was said yet.</p>}
         <div
           class="feed"
-          role="feed"
-          aria-label={`Timeline of ${session}`}
-          aria-busy={blocks.loaded === 0}
+          {...(drawn.length > 0 && {
+            role: 'feed' as const,
+            'aria-label': `Timeline of ${session}`,
+            'aria-busy': blocks.loaded === 0,
+          })}
           style={{ height: `${virtual.getTotalSize()}px` }}
         >
           {drawn.map(({ index, start }, i) => {
@@ -237,8 +248,6 @@ export function Feed({ info, blocks, round, target, findings, reveal, view, go }
   );
 }
 
-const none: readonly Finding[] = [];
-
 function itemOf(row: FeedRow | undefined): TimelineItem | undefined {
   return row?.type === 'item' ? row.item : undefined;
 }
@@ -256,6 +265,7 @@ export function classOf(row: FeedRow, isMarked = false): string {
   return [
     'item',
     child?.state === 'discarded' ? 'is-discard' : `is-${kind}`,
+    ...(child?.tone === 'bad' ? ['is-failed'] : []),
     ...(role === undefined ? [] : [`by-${aside === true ? 'aside' : role}`]),
     ...(hiddenBy === undefined ? [] : ['hidden-branch']),
     ...(inherited ? ['inherited'] : []),

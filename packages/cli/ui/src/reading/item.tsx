@@ -1,9 +1,11 @@
 import type { ComponentChildren } from 'preact';
 import type { Finding, TimelineItem, WaitingCall } from '../../../src/page/data.ts';
+import { useSource } from '../data/data.tsx';
 import { CommandLine, Commands } from '../parts/command.tsx';
 import { State } from '../parts/glyph.tsx';
 import { Ago, counted, grouped } from '../parts/numbers.tsx';
 import { addressOf } from '../route.ts';
+import { FindingLines } from './findings.tsx';
 import { Fold } from './fold.tsx';
 import { HiddenItems } from './hidden-items.tsx';
 import { PartOf } from './part.tsx';
@@ -44,12 +46,7 @@ export function Item({ session, item, waiting = [], findings = [], scope = '' }:
             ))}
           </>
         )}
-        {findings.map(({ id, weight, text, command }) => (
-          <p key={id} class={`finding is-${weight}`}>
-            <span class="chip">{weight}</span> {text}{' '}
-            {command !== undefined && <CommandLine line={command} />}
-          </p>
-        ))}
+        <FindingLines findings={findings} />
       </div>
     </>
   );
@@ -62,6 +59,9 @@ function ItemHead({
 }: Pick<ItemOptions, 'item' | 'session'> & { readonly scope: string }) {
   const { seq, kind, at, model, tokens, seen, hiddenBy, aside, commands, inherited, owner } = item;
   const isSaid = kind === 'message' || kind === 'result';
+  const { data } = useSource();
+  const toSeen = { page: 'seen', session, seq } as const;
+  const toTrace = { page: 'trace', session, seq } as const;
   return (
     <header class="item-head">
       <span class="who">{nameOf(item)}</span>
@@ -80,13 +80,13 @@ function ItemHead({
             <Ago at={at} />
           </span>
         )}
-        {seen === true && (
-          <a href={addressOf({ page: 'seen', session, seq })} title="What the model saw (s)">
+        {seen === true && data.has(toSeen) && (
+          <a href={addressOf(toSeen)} title="What the model saw (s)">
             saw
           </a>
         )}
-        {(isSaid || kind === 'merge') && (
-          <a href={addressOf({ page: 'trace', session, seq })} title="Where it came from, and went (t)">
+        {(isSaid || kind === 'merge') && data.has(toTrace) && (
+          <a href={addressOf(toTrace)} title="Where it came from, and went (t)">
             trace
           </a>
         )}

@@ -58,11 +58,7 @@ export function PartOf({ part, ...options }: PartOptions & { readonly part: Part
         </p>
       );
     case 'gone':
-      return (
-        <p class="soft">
-          {part.why === 'redacted' ? 'Its content was erased.' : 'A bundle did not bring its content.'}
-        </p>
-      );
+      return <p class="soft">{goneWords[part.why]}</p>;
     default:
       return (
         <p class="cut">
@@ -71,6 +67,12 @@ export function PartOf({ part, ...options }: PartOptions & { readonly part: Part
       );
   }
 }
+
+const goneWords = {
+  redacted: 'Its content was erased.',
+  absent: 'A bundle did not bring its content.',
+  damaged: 'Its content is damaged: what is stored cannot be read.',
+};
 
 const words: Readonly<Record<CallPart['state'], string>> = {
   done: 'done',
@@ -114,7 +116,7 @@ function Call({ part, session, id, waiting }: PartOptions & { readonly part: Cal
     >
       {isWaiting && wait !== undefined && (
         <div class="waits">
-          {wait.claims.length > 0 && <p class="soft">It claims: {wait.claims.join(', ')}</p>}
+          {wait.claims.length > 0 && <p class="soft">It would do: {wait.claims.join(', ')}</p>}
           <Commands commands={wait.commands} />
         </div>
       )}

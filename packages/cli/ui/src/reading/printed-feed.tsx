@@ -1,9 +1,10 @@
 import { useMemo } from 'preact/hooks';
-import type { Finding, SessionInfo } from '../../../src/page/data.ts';
+import type { SessionInfo } from '../../../src/page/data.ts';
 import { grouped } from '../parts/numbers.tsx';
 import { addressOf } from '../route.ts';
 import { classOf, OwnFrom } from './feed.tsx';
 import { type FeedRow, feedRows } from './feed-rows.ts';
+import { type FindingsByPlace, findingsAt } from './findings-at.ts';
 import { FoldsOf } from './fold.tsx';
 import { Item } from './item.tsx';
 import type { Printed } from './to-print.ts';
@@ -16,19 +17,14 @@ export function PrintedFeed({
 }: {
   readonly info: SessionInfo;
   readonly printed: Printed;
-  readonly findings: ReadonlyMap<number, readonly Finding[]>;
+  readonly findings: FindingsByPlace;
 }) {
   const { session, base, waiting } = info;
   const rows = useMemo(() => feedRows({ count: 1, items: () => printed.items }, base), [printed, base]);
   const look = (row: FeedRow) => {
     if (row.type !== 'item') return <OwnFrom info={info} />;
     const { item } = row;
-    return (
-      <Item
-        {...{ session, item, waiting }}
-        {...(item.kind !== 'forks' && { findings: findings.get(item.seq) ?? [] })}
-      />
-    );
+    return <Item {...{ session, item, waiting }} findings={findingsAt(findings, session, item)} />;
   };
   return (
     <FoldsOf.Provider value={allOpen}>

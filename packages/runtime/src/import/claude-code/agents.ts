@@ -1,6 +1,6 @@
 import type { JsonObject } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
-import type { JsonLine } from '../json-lines.ts';
+import type { JsonLine, RecordList } from '../json-lines.ts';
 import { text } from '../text.ts';
 import { isQueued } from './attachments.ts';
 import { blocksOf, wordsOf } from './blocks.ts';
@@ -9,7 +9,7 @@ import { keyIn } from './records.ts';
 /** The records of a subagent, and what says which call started it. */
 export interface AgentSource {
   readonly id: string;
-  readonly lines: readonly JsonLine[];
+  readonly lines: RecordList;
   /** The id of the call. */
   readonly call?: string;
   /** No record names that call: it is the last one before the subagent. */
@@ -24,7 +24,7 @@ export interface AgentSource {
 
 /** A file with its subagents taken out of it. */
 export interface Parted {
-  readonly lines: readonly JsonLine[];
+  readonly lines: RecordList;
   readonly agents: readonly AgentSource[];
 }
 
@@ -38,9 +38,9 @@ export function isNested({ type, data }: JsonObject): boolean {
  * Takes the messages of subagents out of the progress records in which they are nested; what is left of such a record names
  * the message that was in it. Records of subagents that have a file of their own (`known`) stay as they are.
  */
-export function withoutNested(lines: readonly JsonLine[], known: ReadonlySet<string>): Parted {
+export function withoutNested(lines: RecordList, known: ReadonlySet<string>): Parted {
   const agents = new Map<string, { lines: JsonLine[]; call: string | undefined }>();
-  const left = lines.map((line): JsonLine => {
+  const left = Array.from(lines, (line): JsonLine => {
     const { value } = line;
     const data = value.type === 'progress' && isObject(value.data) ? value.data : {};
     const id = data.type === 'agent_progress' ? text(data.agentId) : undefined;
@@ -72,8 +72,8 @@ function sourceOf(id: string, lines: readonly JsonLine[], call: string | undefin
  * Takes the records of subagents out that older versions wrote between the others. Each root begins a subagent, which the
  * last call before it started that could have.
  */
-export function withoutSidechains(lines: readonly JsonLine[]): Parted {
-  const isMixed = lines.some(({ value }) => value.isSidechain !== true && isSpoken(value));
+export function withoutSidechains(lines: RecordList): Parted {
+  const isMixed = lines.values().some(({ value }) => value.isSidechain !== true && isSpoken(value));
   if (!isMixed) return { lines, agents: [] };
   const roots = new Map<string, string>();
   const agents = new Map<string, { lines: JsonLine[]; call: string | undefined }>();
@@ -109,8 +109,8 @@ function isSpoken({ type }: JsonObject): boolean {
 }
 
 /** The record of its parent up to which a subagent knows what its parent knew; undefined for one that began anew. */
-export function contextIn(lines: readonly JsonLine[]): string | undefined {
-  return text(lines.find(({ value }) => value.type === 'fork-context-ref')?.value.parentLastUuid);
+export function contextIn(lines: RecordList): string | undefined {
+  return text(lines.values().find(({ value }) => value.type === 'fork-context-ref')?.value.parentLastUuid);
 }
 
 /** How a subagent or a call ended. */

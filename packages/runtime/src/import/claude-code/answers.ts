@@ -52,12 +52,20 @@ export function answersOf(
       const free = (found.get(call.toolCallId) ?? []).filter((one) => !isUsed(one));
       const answer = free.find(isHere) ?? free.find(({ record }) => !onPath.has(record)) ?? free[0];
       if (answer === undefined) continue;
-      used.set(answer.record, [...(used.get(answer.record) ?? []), answer.at]);
+      const others = used.get(answer.record);
+      used.set(answer.record, others === undefined ? placesOf(answer.at) : [...others, answer.at]);
       byCall.set(call, answer);
     }
   }
   return { byCall, records: used };
 }
+
+/** The places of the only block that answers a call: nearly always the first, for which there is one list. */
+function placesOf(at: number): readonly number[] {
+  return at === 0 ? first : [at];
+}
+
+const first: readonly number[] = [0];
 
 /** The results of a file, by the ids of their calls; of several in one record, the first. */
 export function resultsById(records: readonly CodeRecord[]): ResultRecords {

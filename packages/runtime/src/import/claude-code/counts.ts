@@ -13,10 +13,10 @@ export type ReadingCounts = Pick<TranscriptCounts, 'merged' | 'reordered' | 'dan
 
 /** How the paths of a file were read. A message that several have counts once. Pure. */
 export function readingCounts({ records, parents }: Chain, paths: readonly Conversation[]): ReadingCounts {
-  const merged = new Set<string>();
+  const merged = new Set<number>();
   const reordered = new Set<string>();
   for (const { turns, answers } of paths) {
-    for (const turn of turns) if (isMerged(turn)) merged.add(turn.members[0]?.key ?? '');
+    for (const turn of turns) if (isMerged(turn)) merged.add(turn.members[0]?.ordinal ?? 0);
     for (const call of movedResults(turns, answers)) reordered.add(call);
   }
   const dangling = records.filter((record) => {
@@ -73,7 +73,8 @@ function differentIn(conversations: readonly ConversationPlan[]): readonly Draft
   const [first, ...others] = conversations;
   if (others.length === 0) return first?.spine ?? [];
   const drafts = new Set<Draft>();
-  for (const { spine } of conversations) for (const draft of spine) drafts.add(draft);
+  for (const { spine, shared = 0 } of conversations)
+    for (let i = shared; i < spine.length; i += 1) drafts.add(spine[i] as Draft);
   const byKey = new Map<string | undefined, Draft>();
   for (const draft of drafts) byKey.set(draft.key, draft);
   return [...byKey.values()];

@@ -1,6 +1,6 @@
 import type { JsonObject } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
-import type { JsonLine } from '../json-lines.ts';
+import type { RecordList } from '../json-lines.ts';
 import { text } from '../text.ts';
 import { AgentNotes, isNested } from './agents.ts';
 
@@ -21,7 +21,7 @@ export interface FileFacts {
 }
 
 /** Reads them in one pass: the lines of a large file are read again in each. */
-export function factsOf(lines: readonly JsonLine[]): FileFacts {
+export function factsOf(lines: RecordList): FileFacts {
   const notes = new AgentNotes();
   // In order of the last mention.
   const [all, main] = [new Set<string>(), new Set<string>()];

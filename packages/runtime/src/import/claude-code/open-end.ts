@@ -88,11 +88,11 @@ function mostBefore(spans: readonly Span[]): readonly number[] {
  * For each place among the records, from 1, how many links lead from a record at or behind it to one before it, or the other way round. A root
  * behind the first record counts as a link that crosses all.
  */
-function crossingsIn({ records, parents }: Chain): readonly number[] {
-  const changes = new Array<number>(records.length + 2).fill(0);
+function crossingsIn({ records, parents }: Chain): Int32Array {
+  const crossings = new Int32Array(records.length + 2);
   const add = (from: number, to: number) => {
-    changes[from + 1] = (changes[from + 1] ?? 0) + 1;
-    changes[to + 1] = (changes[to + 1] ?? 0) - 1;
+    crossings[from + 1] = (crossings[from + 1] ?? 0) + 1;
+    crossings[to + 1] = (crossings[to + 1] ?? 0) - 1;
   };
   const base = (records[0]?.ordinal ?? 1) - 1;
   for (const record of records) {
@@ -101,11 +101,9 @@ function crossingsIn({ records, parents }: Chain): readonly number[] {
     const [own, other] = [record.ordinal - base, parent === undefined ? 0 : parent.ordinal - base];
     add(Math.min(own, other), Math.max(own, other));
   }
-  let open = 0;
-  return changes.map((change) => {
-    open += change;
-    return open;
-  });
+  // Until here what changes at each place.
+  for (let i = 1; i < crossings.length; i += 1) crossings[i] = (crossings[i] ?? 0) + (crossings[i - 1] ?? 0);
+  return crossings;
 }
 
 /** The ids of the first records. It has nothing else of the plan: that need not stay in memory for it. */

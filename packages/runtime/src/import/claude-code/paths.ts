@@ -1,12 +1,14 @@
 import { ByRecord } from './by-record.ts';
 import { type Chain, pathTo } from './chain.ts';
+import { Places } from './places.ts';
 import { type CodeRecord, canEnd, isBoundary, isSummary } from './records.ts';
-import { messageId } from './turns.ts';
+import { type AnswerRecords, answerRecordsOf, messageId } from './turns.ts';
 
 /** One way through a tree, from its root. */
 export interface TreePath {
-  readonly steps: readonly CodeRecord[];
-  /** The number of steps that it has in common with the path from which it forks; 0 for the path to the head. */
+  /** Its steps behind those that it has in common with the path from which it forks. */
+  readonly own: readonly CodeRecord[];
+  /** The number of steps that it has in common with that; 0 for the path to the head. */
   readonly shared: number;
   /** The index of the path from which it forks. */
   readonly from?: number;
@@ -19,48 +21,70 @@ export interface TreePath {
  * as before a prompt that was typed anew. Blocks of an answer and results that parallel calls left on branches are no such
  * thing: they belong to a message of the path.
  */
-export function pathsOf(tree: readonly CodeRecord[], chain: Chain): TreePath[] {
+export function pathsOf(
+  tree: readonly CodeRecord[],
+  chain: Chain,
+): { readonly paths: readonly TreePath[]; readonly places: Places } {
   const head = headOf(tree, chain);
-  if (head === undefined) return [];
-  const steps = pathTo(head, chain);
-  const paths: Omit<TreePath, 'hanging'>[] = [{ steps, shared: 0 }];
-  const owners = new ByRecord(steps, 0);
-  /** The messages of the paths from which others fork. */
-  const said = new Map<number, ReadonlySet<string>>();
+  const places = new Places();
+  if (head === undefined) return { paths: [], places };
+  const first = pathTo(head, chain);
+  const paths: Omit<TreePath, 'hanging'>[] = [{ own: first, shared: 0 }];
+  places.add(first, 0);
+  let answers: AnswerRecords | undefined;
   const silent = new Set<CodeRecord>();
   for (const end of tree.filter(canEnd).toReversed()) {
-    if (owners.has(end) || silent.has(end)) continue;
+    if (places.ownerOf(end) !== undefined || silent.has(end)) continue;
     const own: CodeRecord[] = [];
     let at: CodeRecord | undefined = end;
-    for (; at !== undefined && !owners.has(at); at = chain.parents.get(at)) own.push(at);
-    const from = at === undefined ? 0 : (owners.get(at) ?? 0);
-    const others = said.get(from) ?? idsIn(paths[from]?.steps ?? []);
-    said.set(from, others);
-    if (!own.some((record) => speaks(record, others))) {
+    for (; at !== undefined && places.ownerOf(at) === undefined; at = chain.parents.get(at)) own.push(at);
+    const from = (at && places.ownerOf(at)) ?? 0;
+    answers ??= answerRecordsOf(tree);
+    const has = (id: string) => answers?.get(id)?.some((record) => places.has(from, record)) === true;
+    if (!own.some((record) => speaks(record, { has }))) {
       for (const record of own) silent.add(record);
       continue;
     }
-    const all = pathTo(end, chain);
-    for (const record of own) owners.set(record, paths.length);
-    paths.push({ steps: all, shared: all.length - own.length, from });
+    own.reverse();
+    const shared = at === undefined ? 0 : (places.depthOf(at) ?? 0) + 1;
+    places.add(own, shared, from);
+    paths.push({ own, shared, from });
   }
-  const hanging = hangingIn(silent, owners, chain);
-  return paths.map((path) => ({ ...path, hanging }));
+  const hanging = hangingIn(silent, places, chain);
+  return { paths: paths.map((path) => ({ ...path, hanging })), places };
+}
+
+/** What a path has at a step: that of the path that brought the step, of whose own steps something is `known`. */
+export function atStep<T>(
+  paths: readonly Pick<TreePath, 'shared' | 'from'>[],
+  known: (path: number) => readonly T[] | undefined,
+  { path, step }: { readonly path: number; readonly step: number },
+): T | undefined {
+  let at = path;
+  for (let one = paths[at]; one?.from !== undefined && step < one.shared; one = paths[at]) at = one.from;
+  return known(at)?.[step - (paths[at]?.shared ?? 0)];
+}
+
+/** The steps of a path from one on. */
+export function stepsFrom(paths: readonly TreePath[], path: number, step: number): readonly CodeRecord[] {
+  const { own, shared, from } = paths[path] as TreePath;
+  if (step >= shared || from === undefined) return step <= shared ? own : own.slice(step - shared);
+  return [...stepsFrom(paths, from, step).slice(0, shared - step), ...own];
 }
 
 /** What the model got of records that are on no path, by the nearest record before it that is on one. */
 function hangingIn(
   silent: ReadonlySet<CodeRecord>,
-  owners: Pick<ByRecord<number>, 'has'>,
+  places: Places,
   { parents }: Chain,
 ): ReadonlyMap<CodeRecord, readonly CodeRecord[]> {
   const hanging = new Map<CodeRecord, CodeRecord[]>();
   const given = [...silent].filter(
-    (record) => !owners.has(record) && record.type !== 'user' && record.traits.isGiven,
+    (record) => places.ownerOf(record) === undefined && record.type !== 'user' && record.traits.isGiven,
   );
   for (const record of given.sort((a, b) => a.ordinal - b.ordinal)) {
     let at = parents.get(record);
-    while (at !== undefined && !owners.has(at)) at = parents.get(at);
+    while (at !== undefined && places.ownerOf(at) === undefined) at = parents.get(at);
     if (at === undefined) continue;
     const others = hanging.get(at);
     if (others === undefined) hanging.set(at, [record]);
@@ -94,12 +118,8 @@ function headOf(tree: readonly CodeRecord[], chain: Chain): CodeRecord | undefin
   return ends.at(-1);
 }
 
-function idsIn(steps: readonly CodeRecord[]): ReadonlySet<string> {
-  return new Set(steps.flatMap((record) => (record.type === 'assistant' ? (messageId(record) ?? []) : [])));
-}
-
 /** Whether a record says something that is in no message of a path. */
-export function speaks(record: CodeRecord, said: ReadonlySet<string> = new Set()): boolean {
+export function speaks(record: CodeRecord, said: Pick<ReadonlySet<string>, 'has'> = new Set()): boolean {
   if (isBoundary(record) || isSummary(record)) return true;
   const { isApiError, hasContent, hasWords, isQueued } = record.traits;
   if (record.type === 'assistant') {

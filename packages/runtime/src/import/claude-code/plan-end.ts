@@ -1,7 +1,7 @@
 import type { JsonObject } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import type { EndPlan, KnownEnd } from '../format.ts';
-import type { JsonLine } from '../json-lines.ts';
+import type { RecordList } from '../json-lines.ts';
 import type { OpenEnd } from '../open-end.ts';
 import type { ConversationPlan } from '../plan.ts';
 import { text } from '../text.ts';
@@ -16,10 +16,10 @@ import { type CodeRecord, isLinked, readRecords } from './records.ts';
  * it. Undefined where a record is no plain continuation: the whole file has to be read then. Pure.
  */
 export function planEnd(
-  lines: readonly JsonLine[],
+  lines: RecordList,
   { session, key, name, state, has }: KnownEnd,
 ): EndPlan | undefined {
-  if (!lines.every(({ value }) => isPlain(value, session))) return undefined;
+  if (!lines.values().every(({ value }) => isPlain(value, session))) return undefined;
   const start = { ordinal: Number(state.ordinal), before: text(state.before) };
   const records = readRecords(lines, start);
   if (!isContinuation(records, text(state.parent)) || idsIn(records).some(has)) return undefined;
@@ -32,7 +32,7 @@ export function planEnd(
 
 /** The open end from which records were read, where all that follows it is still open. */
 function sameEnd(
-  lines: readonly JsonLine[],
+  lines: RecordList,
   { key, spine, asides }: ConversationPlan,
   state: JsonObject,
 ): OpenEnd | undefined {

@@ -1,22 +1,18 @@
 import type { Draft } from '@tapedeck/tape';
 import { nameFault } from '@tapedeck/tape/store';
-import type { JsonLine } from '../json-lines.ts';
+import type { RecordList } from '../json-lines.ts';
 import type { OpenEnd } from '../open-end.ts';
 import type { ConversationPlan, DerivedEdge, ImportPlan, PlacedAside } from '../plan.ts';
-import { answersOf } from './answers.ts';
 import { ByRecord } from './by-record.ts';
 import { chainOf, type DerivedLink } from './chain.ts';
-import type { Conversation, SpokenTurn } from './conversation.ts';
 import { type ReadingCounts, readingCounts } from './counts.ts';
 import { asideDraft } from './drafts.ts';
 import { keptTails } from './kept.ts';
-import type { Call } from './message.ts';
 import { openEndOf } from './open-end.ts';
-import { pathsOf, speaks, type TreePath } from './paths.ts';
+import { speaks } from './paths.ts';
 import { titleOf } from './provenance.ts';
+import { type ReadTree, type ReadWay, readTree, turnAt, turnsOn } from './read-way.ts';
 import { type CodeRecord, type RecordStart, readRecords } from './records.ts';
-import { TreeReading } from './tree-reading.ts';
-import { turnsOf } from './turns.ts';
 import { weave } from './weave.ts';
 
 /** Why a conversation does not follow the one before it in the file. */
@@ -47,7 +43,7 @@ export interface FilePlan
  * first line that is given.
  */
 export function planFile(
-  lines: readonly JsonLine[],
+  lines: RecordList,
   { key, name, kind, file = key }: FileKey,
   start?: RecordStart,
 ): FilePlan {
@@ -58,48 +54,48 @@ export function planFile(
   const derived: DerivedEdge[] = [];
   const links = new Map(chain.derived.map((one) => [one.record, one]));
   const taken = new ByRecord<true>();
-  const ways = trees.map((tree) => {
-    const paths = pathsOf(tree, chain);
-    const reading = new TreeReading(tree, paths.length);
-    return { reading, paths: paths.map((path) => readPath(path, reading, taken)) };
-  });
+  const ways = trees.map((tree) => readTree(tree, chain, taken));
   // Records of a tree that says nothing, and those without a place in a tree, go with the first conversation.
   const later = new Map(trees.slice(1).flatMap((tree, i) => tree.map((record) => [record, i + 1] as const)));
-  const beside = records.filter((record) => !taken.has(record));
+  const beside = Map.groupBy(
+    records.filter((record) => !taken.has(record)),
+    (record) => later.get(record) ?? 0,
+  );
   const conversations: ConversationPlan[] = [];
   const written = new Set<string>();
   const exportOf = records.find(({ mark }) => mark !== undefined)?.mark?.session;
   const marks = marksOf(records, exportOf);
   let before: ConversationPlan | undefined;
   let end: OpenEnd | undefined;
-  for (const [t, { paths, reading: ofTree }] of ways.entries()) {
-    const made: ConversationPlan[] = [];
-    for (const [p, { path, conversation }] of paths.entries()) {
-      const first = path.steps[path.shared];
+  for (const [t, tree] of ways.entries()) {
+    const made: MadeWay[] = [];
+    for (const [p, { path, conversation }] of tree.ways.entries()) {
+      const [first] = path.own;
       const isRoot = p === 0;
       const id = isRoot ? (t === 0 ? key : `${key}/clear:${first?.key}`) : `${key}/branch:${first?.key}`;
-      const parent = isRoot ? before : made[path.from ?? 0];
-      derived.push(...edgesOf(path.steps, id, links));
+      const parent = isRoot ? before : made[path.from ?? 0]?.plan;
+      derived.push(...edgesOf(path.own, id, links));
       if (isRoot && t > 0 && parent !== undefined)
         derived.push({
           ...{ conversation: id, of: id, from: parent.key, why: 'cleared' },
           evidence: `record ${first?.ordinal} of the file ${whyApart(first)}`,
         });
-      const own = isRoot ? beside.filter((record) => (later.get(record) ?? 0) === t) : [];
-      const { plan, ...woven } = planPath(
-        { ...conversation, beside: own },
-        { key: id, kind: isRoot ? (t === 0 ? kind : 'cleared') : 'branch', file },
+      const way = planPath(
+        tree,
+        { way: p, beside: (isRoot && beside.get(t)) || [], made },
         {
-          ...{ parent, written, marks, reading: ofTree },
+          ...{ key: id, kind: isRoot ? (t === 0 ? kind : 'cleared') : 'branch', file },
+          ...{ parent, written, marks },
           name: nameOf(name, id === key ? undefined : { first, isRoot }),
         },
       );
+      const { plan, spineStarts } = way;
       // A record that is part of no chain goes with the first conversation, whichever grows.
-      if (isRoot && t === 0) end = openEndOf(chain, { plan, conversation, ...woven });
-      made.push(isRoot && title !== undefined ? { ...plan, title } : plan);
+      if (isRoot && t === 0) end = openEndOf(chain, { ...way, conversation });
+      made.push({ plan: isRoot && title !== undefined ? { ...plan, title } : plan, spineStarts });
     }
-    before = made[0] ?? before;
-    conversations.push(...made);
+    before = made[0]?.plan ?? before;
+    conversations.push(...made.map(({ plan }) => plan));
   }
   if (conversations.length === 0 && records.length > 0) {
     const asides = records.map((record) => ({ draft: asideDraft(record), after: 0 }));
@@ -107,7 +103,7 @@ export function planFile(
   }
   // The others are of records that say nothing.
   derived.push(...edgesOf([...links.keys()], key, links));
-  const paths = ways.flatMap((one) => one.paths).map(({ conversation }) => ({ ...conversation, beside: [] }));
+  const paths = ways.flatMap((one) => one.ways).map(({ conversation }) => ({ ...conversation, beside: [] }));
   const reading = readingCounts(chain, paths);
   return {
     ...{ conversations, derived, reading },
@@ -131,78 +127,72 @@ function edgesOf(
   });
 }
 
-/** A path as turns, with the results of its calls. */
-function readPath(
-  path: TreePath,
-  reading: TreeReading,
-  taken: ByRecord<true>,
-): { readonly path: TreePath; readonly conversation: Omit<Conversation, 'beside'> } {
-  const stretches: { calls: Call[]; from: number; to: number }[] = [];
-  // Behind a compaction a call can be repeated, since the model gets it again.
-  let claimed = new Set<string>();
-  let stretch = { calls: [] as Call[], from: 0, to: Number.POSITIVE_INFINITY };
-  const onPath = new ByRecord<true>(path.steps, true);
-  const turns = turnsOf(path.steps, reading.answersBeside(onPath), path.hanging).map((turn): SpokenTurn => {
-    if (turn.kind === 'boundary') {
-      stretches.push({ ...stretch, to: turn.at });
-      stretch = { calls: [], from: turn.at, to: Number.POSITIVE_INFINITY };
-      claimed = new Set();
-    }
-    if (turn.kind !== 'assistant') return turn;
-    const message = reading.message(turn, claimed);
-    stretch.calls.push(...message.calls);
-    // A spread would leave the object in two parts.
-    const { kind, id, members, at } = turn;
-    return { kind, id, members, at, message };
-  });
-  stretches.push(stretch);
-  for (const record of path.steps) {
-    taken.set(record, true);
-    for (const one of path.hanging.get(record) ?? []) taken.set(one, true);
-  }
-  for (const turn of turns)
-    if (turn.kind === 'assistant') for (const one of turn.members) taken.set(one, true);
-  return {
-    path,
-    conversation: { turns, answers: answersOf(stretches, reading.results, onPath) },
-  };
+/** What other ways need of one that was made a conversation. */
+interface MadeWay {
+  readonly plan: ConversationPlan;
+  /** Of a tree with several ways: how many drafts of the spine precede each of its own turns, and how many there are. */
+  readonly spineStarts: readonly number[];
+}
+
+interface PlannedWay extends MadeWay {
+  /** Its own drafts, and those with which its own turns begin. */
+  readonly drafts: readonly Draft[];
+  readonly starts: readonly number[];
+  readonly settled: number;
 }
 
 function planPath(
-  conversation: Conversation,
-  { key, kind, file }: Pick<ConversationPlan, 'key' | 'kind' | 'file'>,
+  { ways, reading, isCompacted }: ReadTree,
+  {
+    way,
+    beside,
+    made,
+  }: {
+    readonly way: number;
+    readonly beside: readonly CodeRecord[];
+    /** The ways before it. */
+    readonly made: readonly MadeWay[];
+  },
   {
     parent,
-    name,
     written,
     marks,
-    reading,
-  }: {
+    name,
+    ...named
+  }: Pick<ConversationPlan, 'key' | 'kind' | 'file' | 'name'> & {
     readonly parent: ConversationPlan | undefined;
-    readonly name: string;
     /** The keys of the asides of earlier conversations: those of the steps that they share go with one only. */
     readonly written: Set<string>;
     /** The hashes of the entries of which an export made records, by the keys of these. */
     readonly marks: ReadonlyMap<string, string>;
-    readonly reading: TreeReading;
   },
-): {
-  readonly plan: ConversationPlan;
-  readonly drafts: readonly Draft[];
-  readonly starts: readonly number[];
-  readonly settled: number;
-} {
-  const { drafts, settled, starts } = weave(conversation, reading);
+): PlannedWay {
+  const { path, conversation, begun } = ways[way] as ReadWay;
+  const isTree = ways.length > 1;
+  const from = path.from ?? 0;
+  const shared =
+    begun.turns === 0
+      ? []
+      : (made[from]?.plan.spine.slice(0, spineBefore(ways, made, from, begun.turns)) ?? []);
+  const last = begun.turns === 0 ? undefined : turnAt(ways, from, begun.turns - 1);
+  const turns = isCompacted ? turnsOn(ways, way) : conversation.turns;
+  const compactions = turns.slice(0, begun.turns).filter(({ kind }) => kind === 'boundary').length;
+  const { drafts, settled, starts } = weave({ ...conversation, beside }, reading, {
+    last,
+    compactions: isCompacted ? compactions : 0,
+  });
   // Of these the entry has a part only.
   const parts = new Map(
     conversation.turns.flatMap((turn) =>
       turn.kind === 'boundary' || turn.kind === 'api-error' ? [[turn.record.key, turn.record] as const] : [],
     ),
   );
-  const spine: Draft[] = [];
+  const spine: Draft[] = [...shared];
   const asides: PlacedAside[] = [];
+  const spineStarts: number[] = [];
   let fixed = 0;
   for (const [i, draft] of drafts.entries()) {
+    while (isTree && starts[spineStarts.length] === i) spineStarts.push(spine.length);
     if (i === settled) fixed = spine.length;
     const isAside = draft.kind.startsWith('x-');
     if (!isAside) spine.push(draft);
@@ -212,21 +202,31 @@ function planPath(
     written.add(aside.key ?? '');
     asides.push({ draft: aside, after: spine.length });
   }
+  while (isTree && spineStarts.length <= starts.length) spineStarts.push(spine.length);
   if (settled >= drafts.length) fixed = spine.length;
-  const exported = exportedIn([...spine, ...asides.map(({ draft }) => draft)], marks);
+  if (settled < 0) fixed = spineBefore(ways, made, from, begun.turns - 1);
+  const exported =
+    marks.size === 0 ? marks : exportedIn([...spine, ...asides.map(({ draft }) => draft)], marks);
   const plan: ConversationPlan = {
-    key,
-    kind,
-    file,
+    ...named,
     ...(parent !== undefined && { parent: { key: parent.key } }),
     name,
     spine,
     settled: fixed,
-    keeps: keptTails(conversation.turns),
+    ...(shared.length > 0 && { shared: shared.length }),
+    keeps: isCompacted ? keptTails(turns) : new Map(),
     asides,
     ...(exported.size > 0 && { exported }),
   };
-  return { plan, drafts, starts, settled };
+  return { plan, drafts, starts, spineStarts, settled };
+}
+
+/** How many drafts of the spine of a way precede one of its turns. */
+function spineBefore(ways: readonly ReadWay[], made: readonly MadeWay[], way: number, turn: number): number {
+  let at = way;
+  for (let read = ways[at]; read?.path.from !== undefined && turn < read.begun.turns; read = ways[at])
+    at = read.path.from;
+  return made[at]?.spineStarts[turn - (ways[at]?.begun.turns ?? 0)] ?? 0;
 }
 
 /** What the export of a session wrote into records, by their keys. */
@@ -248,7 +248,6 @@ function exportedIn(
   drafts: readonly Draft[],
   marks: ReadonlyMap<string, string>,
 ): ReadonlyMap<string, string> {
-  if (marks.size === 0) return marks;
   return new Map(
     drafts.flatMap(({ key = '' }) => {
       const entry = markOfKey(key, marks);

@@ -2,15 +2,16 @@
  * Claude Code, the files of a session as a tree of conversations: `tool.ts` and `folder.ts` say where they are and what
  * each is, `plan-source.ts` reads those of a session, and all else is pure. `file-facts.ts` is what all records of a file
  * say together, `agents.ts` takes the subagents out of them, `chain.ts` links what is left, `paths.ts` finds the ways
- * through it, `kept.ts` what compactions kept, and `plan-file.ts` makes conversations of them, by the rules of `turns`,
- * `message`, `answers`, `blocks`, `drafts` and `weave`; what the ways share is read once (`tree-reading.ts`). Imports what
- * lies beside it in `import`, and no other room.
+ * through it (`places.ts` says which has which records), `read-way.ts` reads them, what they begin with together once
+ * (`beginnings.ts`, `tree-reading.ts`), `kept.ts` finds what compactions kept, and `plan-file.ts` makes conversations of
+ * them, by the rules of `turns`, `message`, `answers`, `blocks`, `drafts` and `weave`. Imports what lies beside it in
+ * `import`, and no other room.
  */
 
 import type { Draft, JsonObject } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { nameFault, sha256 } from '@tapedeck/tape/store';
-import type { JsonLine } from '../json-lines.ts';
+import type { RecordList } from '../json-lines.ts';
 import { keyPart } from '../key-part.ts';
 import type { ConversationPlan, DerivedEdge, ImportPlan } from '../plan.ts';
 import { text } from '../text.ts';
@@ -24,7 +25,7 @@ import { type FileKey, planFile } from './plan-file.ts';
 export interface ClaudeCodeSource {
   /** The session, if no record names it: the file's name. */
   readonly name: string;
-  readonly lines: readonly JsonLine[];
+  readonly lines: RecordList;
   readonly agents?: readonly AgentSource[];
   /** Records of other files of the session, by keys of their own. */
   readonly beside?: readonly { readonly key: string; readonly value: JsonObject }[];
@@ -35,7 +36,8 @@ export interface ClaudeCodeSource {
 /**
  * Reads a session of Claude Code as a tree of conversations. Pure. Each way through the records that says something of its
  * own becomes a conversation: the one to the head is the main one, and `/clear` begins another. Subagents whose session has
- * no file, or none yet, have a main conversation without a message.
+ * no file, or none yet, have a main conversation without a message. A file that says nothing, and not of what session it is,
+ * has no conversation yet.
  */
 export function planClaudeCode({
   name,
@@ -50,7 +52,7 @@ export function planClaudeCode({
   const main = facts.hasSidechains ? withoutSidechains(nested.lines) : { lines: nested.lines, agents: [] };
   const given = [...nested.agents, ...main.agents, ...agents];
   const found = [...given, ...missingIn(given)];
-  const agentLines = found.flatMap((agent) => agent.lines);
+  const agentLines = found.flatMap((agent) => [...agent.lines]);
   const isAgent = agents.length === 0 && facts.isSidechain;
   const named = uuid.test(name) ? name : (facts.session ?? factsOf(agentLines).session ?? name);
   const { session, key } = identityOf(named, isAgent ? lines : []);
@@ -58,7 +60,10 @@ export function planClaudeCode({
   for (const { value } of [...agentLines, ...beside]) notes.add(value);
   const top = planFile(main.lines, { key, name: session, kind: 'main' });
   const [first = emptyOf({ key, name: session, kind: 'main' }), ...rest] = top.conversations;
-  if (top.conversations.length === 0 && found.length === 0)
+  // What no record names yet has another session when the file has grown.
+  const isNamed = facts.session !== undefined || uuid.test(name);
+  const isSilent = top.conversations.every(({ spine }) => spine.length === 0);
+  if (found.length === 0 && isSilent && (!isNamed || top.conversations.length === 0))
     return { format: 'claude-code', session, conversations: [], derived: [], counts: new Map() };
   const drafts = [...beside.map(({ key: of, value }) => recordDraft(of, value)), ...outputs.map(savedDraft)];
   const others = drafts.map((draft) => ({ draft, after: first.spine.length }));
@@ -76,7 +81,7 @@ export function planClaudeCode({
     const placed = left.filter(
       (one) => (one.call === undefined && one.above === undefined) || parentOf(one) !== undefined,
     );
-    const now = placed.length === 0 ? left : placed;
+    const now = placed.length > 0 ? placed : firstOf(left);
     for (const one of now) {
       const { call, context, guess, came, own } = one;
       const parent = parentOf(one) ?? all[0];
@@ -110,6 +115,19 @@ export function planClaudeCode({
     // Where records of subagents are between the others, nothing is as plain as an end has to be.
     ...(top.end !== undefined && nested.agents.length + main.agents.length === 0 && { end: top.end }),
   };
+}
+
+/** Of subagents whose calls are not here those that no other of them called, or all where they call each other in a circle. */
+function firstOf<Agent extends ReturnType<typeof planAgent>>(agents: readonly Agent[]): readonly Agent[] {
+  const first = agents.filter(
+    ({ call, above }) =>
+      !agents.some(({ own }) =>
+        own.conversations.some(
+          ({ key, spine }) => key === above || (call !== undefined && hasCall(spine, call)),
+        ),
+      ),
+  );
+  return first.length > 0 ? first : agents;
 }
 
 /**
@@ -251,6 +269,7 @@ function behind(before: readonly Draft[], one: ConversationPlan): ConversationPl
     ...one,
     spine: [...before, ...one.spine],
     settled: length + one.settled,
+    ...(one.shared !== undefined && { shared: length + one.shared }),
     asides: one.asides.map(({ draft, after }) => ({ draft, after: length + after })),
   };
 }
@@ -265,11 +284,8 @@ function agentName(id: string): string {
  * The session of a source and the key of its main conversation. A file of one subagent (`alone`) that is imported without
  * its session is a session of its own.
  */
-function identityOf(
-  named: string,
-  alone: readonly JsonLine[],
-): { readonly session: string; readonly key: string } {
-  const agent = text(alone.find(({ value }) => text(value.agentId) !== undefined)?.value.agentId);
+function identityOf(named: string, alone: RecordList): { readonly session: string; readonly key: string } {
+  const agent = text(alone.values().find(({ value }) => text(value.agentId) !== undefined)?.value.agentId);
   if (agent !== undefined)
     return { session: agentName(agent), key: agentKey(`claude-code:${keyPart(named)}`, agent) };
   const session = nameFault(named) === undefined ? named : `claude-code-${sha256(named).slice(0, 12)}`;

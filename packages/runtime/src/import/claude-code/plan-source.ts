@@ -2,7 +2,7 @@ import { basename, dirname } from 'node:path';
 import type { JsonObject } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import type { SourceFile, SourcePlan } from '../format.ts';
-import type { JsonLine } from '../json-lines.ts';
+import type { RecordList } from '../json-lines.ts';
 import { text } from '../text.ts';
 import type { AgentSource } from './agents.ts';
 import type { SavedOutput } from './outputs.ts';
@@ -17,7 +17,7 @@ export async function planSource(files: readonly SourceFile[]): Promise<SourcePl
   for (const file of files.filter(({ path }) => /^journal\.jsonl/.test(basename(path)))) {
     const { records } = await file.lines();
     const run = workflowOf(file.path) ?? '';
-    for (const [i, { value }] of records.entries()) beside.set(`cc:journal:${run}:${i + 1}`, value);
+    for (const [i, { value }] of [...records].entries()) beside.set(`cc:journal:${run}:${i + 1}`, value);
   }
   const outputs = new Map<string, SavedOutput>();
   for (const file of files.filter(({ path }) => basename(dirname(path)) === 'tool-results')) {
@@ -71,7 +71,7 @@ function nameOf(files: readonly SourceFile[]): string {
 }
 
 /** The subagent of a file, as its records name it. */
-function agentIn({ path, session }: SourceFile, records: readonly JsonLine[]): string {
+function agentIn({ path, session }: SourceFile, records: RecordList): string {
   for (const { value } of records) {
     const named = text(value.agentId);
     if (named !== undefined) return named;

@@ -1,6 +1,6 @@
 import type { JsonObject } from '@tapedeck/tape';
 import type { ExportedMark } from '../exported.ts';
-import type { JsonLine } from '../json-lines.ts';
+import type { JsonLine, RecordList } from '../json-lines.ts';
 import { keyPart } from '../key-part.ts';
 import type { CodeRecord, RecordStart } from './code-record.ts';
 import { IdColumn } from './id-column.ts';
@@ -36,7 +36,7 @@ interface RareFields extends Pick<CodeRecord, 'mark' | 'leaf'> {
  * of thousands of records, and an object with these fields takes three times as much. All else is in the line.
  */
 export class RecordColumns {
-  readonly #lines: readonly JsonLine[];
+  readonly #lines: RecordList;
   readonly #start: RecordStart;
   readonly #uuids: IdColumn;
   /** Of copies, which have the uuid of another record as their key. */
@@ -53,7 +53,7 @@ export class RecordColumns {
   readonly #named: (string | readonly string[] | undefined)[];
   readonly #rare = new Map<number, RareFields>();
 
-  constructor(lines: readonly JsonLine[], start: RecordStart) {
+  constructor(lines: RecordList, start: RecordStart) {
     this.#lines = lines;
     this.#start = start;
     this.#uuids = new IdColumn(lines.length);
@@ -145,7 +145,7 @@ export class RecordColumns {
   }
 
   line(i: number): JsonLine {
-    return this.#lines[i] as JsonLine;
+    return this.#lines.at(i) as JsonLine;
   }
 
   ordinalOf(i: number): number {

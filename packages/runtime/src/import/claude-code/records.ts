@@ -1,7 +1,7 @@
 import type { JsonObject } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { exportedMark } from '../exported.ts';
-import type { JsonLine } from '../json-lines.ts';
+import type { RecordList } from '../json-lines.ts';
 import { keyPart } from '../key-part.ts';
 import { text } from '../text.ts';
 import type { CodeRecord, RecordStart } from './code-record.ts';
@@ -49,17 +49,18 @@ const fileStart: RecordStart = { ordinal: 0, before: undefined };
  * Derives the chain from the records. A user or assistant record without a uuid, as other programs write
  * them, follows its predecessor in the file. Of two records with one uuid, the first counts.
  */
-export function readRecords(lines: readonly JsonLine[], start: RecordStart = fileStart): CodeRecord[] {
+export function readRecords(lines: RecordList, start: RecordStart = fileStart): CodeRecord[] {
   const columns = new RecordColumns(lines, start);
   /** The places of the uuids of the file, and the calls, so that those by which others name them are no other texts. */
   const seen = new Map<string, number>();
   const made = new Map<string, string>();
   const keys = new Set<string>();
-  const alone = lines.every(({ value }) => !isEnd(value) || value.isSidechain === true);
+  const alone = lines.values().every(({ value }) => !isEnd(value) || value.isSidechain === true);
   const shared = new TraitPool();
   let before: number | undefined;
   let message: string | undefined;
-  for (const [i, { value }] of lines.entries()) {
+  let i = 0;
+  for (const { value } of lines) {
     const uuid = text(value.uuid);
     const fresh = uuid !== undefined && !seen.has(uuid);
     const original = originalOf(value) ?? uuid;
@@ -90,9 +91,10 @@ export function readRecords(lines: readonly JsonLine[], start: RecordStart = fil
     });
     if (fresh) seen.set(uuid, i);
     if (canEnd({ isChained, type: traits.type }) && (alone || !traits.isSidechain)) before = i;
+    i += 1;
   }
   columns.link(seen);
-  return lines.map((_, i) => new LineRecord(columns, i));
+  return Array.from({ length: lines.length }, (_, at) => new LineRecord(columns, at));
 }
 
 /** The key of a record that has a uuid, if it is the first one that has it. */

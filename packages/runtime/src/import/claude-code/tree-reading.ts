@@ -24,11 +24,15 @@ export class TreeReading {
     this.#isShared = ways > 1;
   }
 
-  /** The records of answers that are not on a way, and perhaps others. */
-  answersBeside(way: Pick<ByRecord<true>, 'has'>): AnswerRecords {
-    if (!this.#isShared) return answerRecordsOf(this.#records, way);
+  /** The records of all answers. */
+  get answers(): AnswerRecords {
     this.#answers ??= answerRecordsOf(this.#records);
     return this.#answers;
+  }
+
+  /** The records of answers that are not on a way, and perhaps others. */
+  answersBeside(way: Pick<ByRecord<true>, 'has'>): AnswerRecords {
+    return this.#isShared ? this.answers : answerRecordsOf(this.#records, way);
   }
 
   get results(): ResultRecords {

@@ -1,4 +1,4 @@
-import { ByRecord } from './by-record.ts';
+import type { ByRecord } from './by-record.ts';
 import { type CodeRecord, isBoundary, isSummary } from './records.ts';
 
 /** A step of the conversation: an assistant message, or a record of another kind. */
@@ -53,23 +53,32 @@ export function answerRecordsOf(
   return found;
 }
 
+/** What a path is beside its steps. */
+export interface Way {
+  readonly onPath: Pick<ByRecord<true>, 'has'>;
+  /** What was attached to results that are off the path, by the step behind which the model got it. */
+  readonly hanging?: ReadonlyMap<CodeRecord, readonly CodeRecord[]>;
+  /** Of the end of a path: what the last snapshot before it says of turns of the system. */
+  readonly systemTurns?: boolean | undefined;
+  /** Is given the number of turns before each step. */
+  readonly before?: number[];
+}
+
 /**
  * The path as turns. Claude Code writes one record per content block, so the records with one `message.id`
  * (and `requestId`) form one message. Results and progress between them do not end it, since tools run while
  * the model still streams; a user prompt or another message does, in case a proxy gives every message the
- * same id. Parallel calls also leave blocks of a message off the path; their id assigns them to it. `hanging` has what was
- * attached to results that are off the path, by the step behind which the model got it.
+ * same id. Parallel calls also leave blocks of a message off the path; their id assigns them to it.
  */
 export function turnsOf(
   steps: readonly CodeRecord[],
   answers: AnswerRecords,
-  hanging: ReadonlyMap<CodeRecord, readonly CodeRecord[]> = new Map(),
+  { onPath, hanging, systemTurns, before }: Way,
 ): TranscriptTurn[] {
   const turns: (OpenMessage | RecordTurn)[] = [];
   const byId = new Map<string, OpenMessage[]>();
   let open: OpenMessage | undefined;
-  const all = hanging.size === 0 ? steps : steps.flatMap((step) => [step, ...(hanging.get(step) ?? [])]);
-  for (const record of all) {
+  const add = (record: CodeRecord): void => {
     const kind = kindOf(record);
     const at = record.ordinal;
     if (kind === 'assistant') {
@@ -90,9 +99,14 @@ export function turnsOf(
       turns.push({ kind, record, at });
     }
     if (kind !== 'assistant' && kind !== 'aside' && !isInjected(record)) open = undefined;
+  };
+  for (const step of steps) {
+    before?.push(turns.length);
+    add(step);
+    for (const one of hanging?.get(step) ?? []) add(one);
   }
+  before?.push(turns.length);
 
-  const onPath = new ByRecord(steps, true);
   const sidechain = steps.at(-1)?.sidechain;
   for (const [id, same] of byId)
     for (const record of answers.get(id) ?? []) {
@@ -102,14 +116,14 @@ export function turnsOf(
     }
   for (const same of byId.values())
     for (const turn of same) turn.members = turn.members.toSorted((a, b) => a.ordinal - b.ordinal);
-  return asGiven(turns);
+  return asGiven(turns, systemTurns);
 }
 
 /**
  * The turns in the order in which the model got them: Claude Code writes what is attached to a prompt behind it, and sends it
  * before the prompt, right behind the last answer or result. What it sends as a turn of the system stays behind the prompt.
  */
-function asGiven(turns: readonly TranscriptTurn[]): TranscriptTurn[] {
+function asGiven(turns: readonly TranscriptTurn[], before: boolean | undefined): TranscriptTurn[] {
   const ordered: TranscriptTurn[] = [];
   let prompts: TranscriptTurn[] = [];
   let ofSystem: TranscriptTurn[] = [];
@@ -120,7 +134,7 @@ function asGiven(turns: readonly TranscriptTurn[]): TranscriptTurn[] {
     ofSystem = [];
   };
   // The first snapshot follows the first request.
-  let hasSystemTurns = turns.map(systemTurnsOf).find((one) => one !== undefined) ?? false;
+  let hasSystemTurns = before ?? turns.map(systemTurnsOf).find((one) => one !== undefined) ?? false;
   for (const turn of turns) {
     hasSystemTurns = systemTurnsOf(turn) ?? hasSystemTurns;
     if (isAttached(turn)) (hasSystemTurns && isOfSystem(turn) ? ofSystem : ordered).push(turn);
@@ -150,7 +164,7 @@ function isPrompt(turn: TranscriptTurn): boolean {
   return turn.kind === 'user' && !turn.record.traits.hasResults;
 }
 
-function kindOf(record: CodeRecord): ModelTurn['kind'] | RecordTurn['kind'] | 'summary' {
+export function kindOf(record: CodeRecord): ModelTurn['kind'] | RecordTurn['kind'] | 'summary' {
   if (!record.isChained) return 'aside';
   if (isSummary(record)) return 'summary';
   if (isBoundary(record)) return 'boundary';
@@ -172,6 +186,11 @@ function addSummary(turns: (OpenMessage | RecordTurn)[], summary: CodeRecord): v
 /** What the records of one message have in common. */
 export function messageId({ message }: CodeRecord): string | undefined {
   return message;
+}
+
+/** Whether a record is a prompt, which ends the message before it. */
+export function isTyped(record: CodeRecord): boolean {
+  return kindOf(record) === 'user' && !isInjected(record) && !record.traits.hasResults;
 }
 
 /** Results, and texts that the user did not type, arrive while the model still streams. */

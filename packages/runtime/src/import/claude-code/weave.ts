@@ -28,17 +28,27 @@ interface NthBoundary {
 /** The drafts of a conversation in order. */
 interface Woven {
   readonly drafts: readonly Draft[];
-  /** How many of them a longer version of the file repeats. */
+  /** How many of them a longer version of the file repeats; negative where that is less than precedes them. */
   readonly settled: number;
   /** At which of them each turn begins. */
   readonly starts: readonly number[];
+}
+
+/** What precedes the turns of a conversation, where these are the end of one. */
+interface WovenBefore {
+  readonly last: SpokenTurn | undefined;
+  readonly compactions: number;
 }
 
 /**
  * The drafts of a conversation: its turns in order, each assistant message followed by its results, and the
  * records beside the path before the next turn in the file.
  */
-export function weave({ turns, answers, beside }: Conversation, reading: TreeReading): Woven {
+export function weave(
+  { turns, answers, beside }: Conversation,
+  reading: TreeReading,
+  { last, compactions: before }: WovenBefore,
+): Woven {
   const drafts: Draft[] = [];
   const add = <Step>(records: readonly CodeRecord[], maker: DraftMaker<Step>, step: Step): void => {
     for (const draft of draftsOf(records, maker, step)) drafts.push(draft);
@@ -52,8 +62,8 @@ export function weave({ turns, answers, beside }: Conversation, reading: TreeRea
   const makers = makersOf(answers);
   const counted = new Set<string>();
   const starts: number[] = [];
-  let settled: number | undefined;
-  let compactions = 0;
+  let settled = last?.kind !== 'assistant' || isOver(last, turns[0]) ? undefined : -1;
+  let compactions = before;
   let side = 0;
   /** Where what the user says begins. What is attached to it can still come before it. */
   let run: number | undefined;

@@ -1,0 +1,92 @@
+import type { Source } from '@tapedeck/runtime/import';
+import type { Entry, HomeStore, Seq, SessionInfo } from '@tapedeck/tape';
+import { isDeleted, isObject } from '@tapedeck/tape/internal';
+import { RecordedContent } from './recorded-content.ts';
+
+/** A session with content of a source. */
+export interface Holding {
+  readonly id: string;
+  readonly session: string;
+  /** The entries that are erased: in a copy, those that it has in common with the source. */
+  readonly seqs: readonly Seq[];
+  readonly isCopy: boolean;
+  readonly isDeleted: boolean;
+}
+
+/** The sessions that were imported from some sources, and those that hold a copy of them. */
+export function holdingsOf(store: HomeStore, sources: readonly Source[]): readonly Holding[] {
+  const named = new Set(sources.map(({ tool, main }) => `${tool} ${main}`));
+  const imported = store.sessions.list({ all: true, allRealms: true }).flatMap((info): Imported[] => {
+    const [origin] = store.entries.read(info.id, { own: true, name: 'import/source', limit: 1 });
+    if (!isObject(origin?.payload)) return [];
+    const { format, session } = origin.payload;
+    return [{ info, from: origin.seq + 1, isCopy: !named.has(`${String(format)} ${String(session)}`) }];
+  });
+  const content = new RecordedContent();
+  // First what is forgotten, which says what is a copy.
+  const forgotten = imported
+    .filter(({ isCopy }) => !isCopy)
+    .map((one) => holdingOf(one, allIn(store, one, content)));
+  const ids = new Set(forgotten.map(({ id }) => id));
+  const copies = imported
+    .filter(({ isCopy }) => isCopy)
+    .map((one) => holdingOf(one, repeatedIn(store, one, { content, ids })));
+  return [...forgotten, ...copies];
+}
+
+function holdingOf({ info, isCopy }: Imported, seqs: readonly Seq[]): Holding {
+  const { id, session } = info;
+  return { id, session, seqs, isCopy, isDeleted: isDeleted(info) };
+}
+
+/** A session that was imported, and where what its source says begins. */
+interface Imported {
+  readonly info: SessionInfo;
+  readonly from: Seq;
+  readonly isCopy: boolean;
+}
+
+/** All that a session has, which is added to what the source says. */
+function allIn(store: HomeStore, { info, from }: Imported, content: RecordedContent): readonly Seq[] {
+  // The title of its creation goes with the first entry.
+  const seqs = [...beginningOf(store, info)];
+  if (info.title !== undefined) content.addText(info.title);
+  for (const entry of store.entries.read(info.id, { own: true, from })) {
+    content.add(entry);
+    if (hasContent(entry) && entry.key !== 'u:import:forgotten') seqs.push(entry.seq);
+  }
+  return seqs;
+}
+
+/** What a session has of what the source says, if it is a copy. What any other one says is its own. */
+function repeatedIn(
+  store: HomeStore,
+  { info, from }: Imported,
+  { content, ids }: { readonly content: RecordedContent; readonly ids: ReadonlySet<string> },
+): readonly Seq[] {
+  const quoted = info.title !== undefined && content.hasText(info.title) ? [...beginningOf(store, info)] : [];
+  const copied: Seq[] = [];
+  for (const entry of store.entries.read(info.id, { own: true, from })) {
+    if (!hasContent(entry)) continue;
+    if (content.has(entry)) copied.push(entry.seq);
+    else if (content.isIn(entry)) quoted.push(entry.seq);
+  }
+  return copied.length === 0 && !isBelow(store, info, ids) ? [] : [...quoted, ...copied];
+}
+
+/** Whether a session was forked from one of some others. */
+function isBelow(store: HomeStore, { parentId }: SessionInfo, ids: ReadonlySet<string>): boolean {
+  for (let at = parentId; at !== undefined; at = store.sessions.find(at)?.parentId)
+    if (ids.has(at)) return true;
+  return false;
+}
+
+/** The first entry of a session that was created with a title, unless it was erased. */
+function beginningOf(store: HomeStore, { id, title }: SessionInfo): readonly Seq[] {
+  const [first] = title === undefined ? [] : store.entries.read(id, { own: true, limit: 1 });
+  return first === undefined || first.payload === null ? [] : [first.seq];
+}
+
+function hasContent({ kind, payload }: Entry): boolean {
+  return kind !== 'rewind' && kind !== 'redaction' && payload !== null;
+}

@@ -1,0 +1,74 @@
+import { type ImportPlan, parseJsonLines, planClaudeCode } from '@tapedeck/runtime/import';
+import { describe, expect, test } from 'vitest';
+import { calls, jsonl, model, person, returns, says } from '../support/transcript.ts';
+
+type Raw = { readonly [field: string]: unknown };
+
+const planned = (records: readonly Raw[]): ImportPlan =>
+  planClaudeCode({ name: 's-1', lines: parseJsonLines([Buffer.from(jsonl(records))]).records });
+
+const said = (uuid: string, parent: string | null, text: string): readonly Raw[] => [
+  person({ uuid: `${uuid}-p`, parent }, text),
+  model({ uuid, parent: `${uuid}-p` }, [says(`did ${text}`)]),
+];
+
+const called = (uuid: string, parent: string): readonly Raw[] => [
+  model({ uuid, parent, id: uuid }, [calls(`t-${uuid}`)]),
+  // A parallel call leaves a result beside the way.
+  model({ uuid: `${uuid}-b`, parent: uuid, id: uuid }, [calls(`t-${uuid}-b`)]),
+  person({ uuid: `${uuid}-c`, parent: `${uuid}-b` }, [returns(`t-${uuid}-b`)]),
+  person({ uuid: `${uuid}-r`, parent: uuid }, [returns(`t-${uuid}`)]),
+];
+
+/** A prompt is typed anew at each turn. */
+function beside(count: number): readonly Raw[] {
+  const records = [...said('a0', null, 'plan')];
+  for (let i = 1; i <= count; i += 1)
+    records.push(...said(`b${i}`, `a${i - 1}`, `left ${i}`), ...said(`a${i}`, `a${i - 1}`, `go on ${i}`));
+  return records;
+}
+
+/** The conversation is rewound farther and farther back: each branch is left from the next one. */
+function nested(count: number): readonly Raw[] {
+  const records = [...said('a0', null, 'plan')];
+  for (let i = 1; i <= count; i += 1) records.push(...said(`a${i}`, `a${i - 1}`, `go on ${i}`));
+  for (let i = count; i >= 1; i -= 1) records.push(...said(`b${i}`, `a${i - 1}`, `left ${i}`));
+  return records;
+}
+
+/** A prompt is typed anew many times behind a long turn with calls. */
+function behindCalls(count: number): readonly Raw[] {
+  const records = [...said('a0', null, 'plan')];
+  for (let i = 1; i <= count; i += 1) records.push(...called(`w${i}`, i === 1 ? 'a0' : `w${i - 1}-r`));
+  records.push(model({ uuid: 'end', parent: `w${count}-r` }, [says('done')]));
+  for (let i = 1; i <= count; i += 1) records.push(...said(`b${i}`, 'end', `again ${i}`));
+  return records;
+}
+
+describe.each([
+  ['beside each other', beside],
+  ['of branches', nested],
+  ['behind calls', behindCalls],
+])('branches %s', (_, records) => {
+  test('have what they begin with from the way that they leave, and read no more than their own records anew', () => {
+    const { conversations } = planned(records(200));
+    expect(conversations.length).toBeGreaterThanOrEqual(200);
+    const byKey = new Map(conversations.map((one) => [one.key, one]));
+    let anew = 0;
+    for (const { spine, shared = 0, parent } of conversations) {
+      const above = byKey.get(parent?.key ?? '')?.spine ?? [];
+      expect(spine.slice(0, shared).every((draft, i) => draft === above[i])).toBe(true);
+      anew += spine.length - shared;
+    }
+    expect(anew).toBeLessThanOrEqual(2 * records(200).length);
+  });
+
+  test('read as if each were the main one', () => {
+    const all = records(8);
+    for (const { spine } of planned(all).conversations) {
+      const leafUuid = spine.at(-1)?.meta?.uuid;
+      const [alone] = planned([...all, { type: 'last-prompt', leafUuid, sessionId: 's-1' }]).conversations;
+      expect(alone?.spine).toEqual(spine);
+    }
+  });
+});

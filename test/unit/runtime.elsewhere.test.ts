@@ -1,0 +1,179 @@
+import type { Deck, DeckOptions, RunEngine, RunSpec } from '@tapedeck/runtime';
+import type { ScriptAnswer } from '@tapedeck/runtime/testing';
+import { tool } from 'ai';
+import { expect, test } from 'vitest';
+import { z } from 'zod';
+import { openDeck } from '../support/deck.ts';
+import { eventsOf, scriptedDeck } from '../support/scripted.ts';
+
+/**
+ * A deck that starts children, and another on the same store that runs them, as two processes have them: what goes from one
+ * to the other is JSON.
+ */
+async function twoDecks(answers: readonly ScriptAnswer[], ofWorker: Omit<DeckOptions, 'store'> = {}) {
+  const started: RunSpec[] = [];
+  const running = new Map<string, AbortController>();
+  const work: { handler?: (run: RunSpec, signal: AbortSignal) => Promise<void> } = {};
+  const runs = new Set<Promise<void>>();
+  const take = (run: RunSpec) => {
+    const controller = new AbortController();
+    const { session = run.id } = run.order ?? {};
+    running.set(session, controller);
+    const done = (work.handler?.(run, controller.signal) ?? Promise.resolve()).finally(() => {
+      running.delete(session);
+      runs.delete(done);
+    });
+    runs.add(done);
+    return done;
+  };
+  const gate = { isOpen: true };
+  const engine: RunEngine = {
+    isElsewhere: true,
+    start: async (given) => {
+      const run = JSON.parse(JSON.stringify(given)) as RunSpec;
+      started.push(run);
+      if (gate.isOpen && !running.has(run.order?.session ?? '')) void take(run);
+    },
+    work: async () => {},
+    cancel: async (session) => running.get(session)?.abort(new Error('aborted by parent')),
+    stop: async () => {},
+  };
+  const home = await scriptedDeck(answers, { engine });
+  const worker = await openDeck({
+    model: home.spec,
+    ...ofWorker,
+    store: home.store,
+    engine: {
+      ...engine,
+      work: async (handler) => {
+        work.handler = handler;
+      },
+      stop: async () => void (await Promise.all(runs)),
+    },
+  });
+  const main = await home.deck.session('main');
+  const close = home[Symbol.asyncDispose].bind(home);
+  return Object.assign(home, {
+    main,
+    started,
+    gate,
+    take,
+    worker: worker as Deck,
+    [Symbol.asyncDispose]: async () => {
+      await worker.close();
+      await close();
+    },
+  });
+}
+
+const marks = (store: { entries: { read(ref: string, q: object): Iterable<{ name?: string }> } }) =>
+  [...store.entries.read('main', { namePrefix: 'merge/' })].map(({ name }) => name);
+
+test('children run where the engine has them run, with the tools of that place, and are merged once', async () => {
+  const look = tool({ inputSchema: z.object({}), execute: async () => 'seen there' });
+  await using home = await twoDecks(
+    [
+      { when: { text: 'task a' }, toolCalls: [{ name: 'look', input: {} }] },
+      { when: { text: 'task a' }, text: 'answer a' },
+      { when: { text: 'task b' }, error: 'no answer' },
+    ],
+    { tools: { look } },
+  );
+  const delegation = home.main.delegate([
+    { task: 'task a', name: 'a' },
+    { task: 'task b', name: 'b', priority: 2 },
+  ]);
+  await delegation.started;
+  expect(home.started).toHaveLength(2);
+  const events = await eventsOf(delegation);
+  // Whether the process that ran a child or this one merged it: it is the merge of this delegation.
+  expect((await delegation).map(({ status, text, merged }) => [status, text, merged?.repeated])).toEqual([
+    ['completed', 'answer a', false],
+    ['failed', expect.stringContaining('no answer'), false],
+  ]);
+  expect(home.started).toMatchObject([
+    { id: 'a', parent: 'main', depth: 1, order: { session: expect.any(String) } },
+    { id: 'b', priority: 2 },
+  ]);
+  expect(events.map(({ type }) => type).toSorted()).toEqual([
+    ...['child-ended', 'child-ended', 'child-forked', 'child-forked', 'child-merged', 'child-merged'],
+  ]);
+  expect(marks(home.store).toSorted()).toEqual(['merge/a', 'merge/b']);
+  const results = await Array.fromAsync(home.store.entries.read('a', { kind: 'tool-result' }));
+  expect(JSON.stringify(results)).toContain('seen there');
+});
+
+test('aborting a delegation ends what runs elsewhere, and what no worker has begun', async () => {
+  await using home = await twoDecks([{ when: { text: 'task' }, text: 'late', delayMs: 60_000 }]);
+  home.gate.isOpen = false;
+  const delegation = home.main.delegate([
+    { task: 'task a', name: 'a' },
+    { task: 'task b', name: 'b' },
+  ]);
+  await delegation.forked;
+  await expect.poll(() => home.started.length).toBe(2);
+  const [first, second] = home.started;
+  if (first === undefined || second === undefined) throw new TypeError('two were started');
+  const ran = home.take(first);
+  await expect.poll(() => home.store.leases.list().length).toBe(1);
+  delegation.abort();
+  expect((await delegation).map(({ status }) => status)).toEqual(['aborted', 'aborted']);
+  await ran;
+  // The worker that takes the job now finds that there is nothing to do.
+  await home.take(second);
+  expect(home.store.sessions.find('b')).toMatchObject({ task: 'aborted', delivery: 'merged' });
+  expect(marks(home.store)).toHaveLength(2);
+});
+
+test('a child that is resumed elsewhere takes its message once, however often it is started', async () => {
+  await using home = await twoDecks([{ text: 'first' }, { text: 'second' }]);
+  await home.main.delegate({ task: 'Begin', name: 'child' });
+  const [outcome] = await home.main.delegate({ task: 'Go on', resume: 'child', key: 'again' });
+  expect(outcome).toMatchObject({ status: 'completed', text: 'second' });
+  const last = home.started.at(-1);
+  if (last === undefined) throw new TypeError('one was started');
+  await home.take(last);
+  const texts = [...home.store.entries.read('child', { own: true, kind: 'message' })];
+  expect(texts.filter(({ payload }) => JSON.stringify(payload).includes('Go on'))).toHaveLength(1);
+});
+
+test('a child that waits for an answer elsewhere is waited for no longer', async () => {
+  const risky = tool({ inputSchema: z.object({}), execute: async () => 'done', needsApproval: true });
+  await using home = await twoDecks([{ toolCalls: [{ name: 'risky', input: {} }] }], { tools: { risky } });
+  const [outcome] = await home.main.delegate({ task: 'Dare', name: 'child' });
+  expect(outcome).toMatchObject({ status: 'running', waits: true });
+});
+
+test('a deck that closes leaves its children to those that run them, who merge them', async () => {
+  await using home = await twoDecks([{ text: 'late', delayMs: 300 }]);
+  const delegation = home.main.delegate({ task: 'task', name: 'child' });
+  await expect.poll(() => home.store.leases.list().length).toBe(1);
+  await home.deck.close();
+  expect(await delegation).toMatchObject([{ status: 'running', merged: undefined }]);
+  await expect.poll(() => home.store.sessions.find('child')?.delivery).toBe('merged');
+});
+
+test('what another process cannot have is refused before anything is forked', async () => {
+  await using home = await twoDecks([]);
+  const look = tool({ inputSchema: z.object({}), execute: async () => '' });
+  await expect(home.main.delegate('Look', { tools: { look } })).rejects.toMatchObject({
+    code: 'SESSION_BAD_INPUT',
+    message: expect.stringContaining('name the tools'),
+  });
+  await expect(home.main.delegate('Look', { workspace: 'worktree' })).rejects.toMatchObject({
+    code: 'SESSION_BAD_INPUT',
+    message: expect.stringContaining('workers can be on others'),
+  });
+  await expect(home.main.delegate({ task: 'Look', resume: 'main' })).rejects.toMatchObject({
+    code: 'SESSION_BAD_INPUT',
+  });
+  expect(home.store.sessions.list({ parent: 'main', all: true })).toEqual([]);
+});
+
+test('a home in a file commits nothing beside a fork', async () => {
+  await using home = await twoDecks([]);
+  expect(() => home.store.lineage.fork('main', {}, () => ({ sql: 'SELECT 1', values: [] }))).toThrow(
+    'a database in a file has no other tables',
+  );
+  expect(home.store.sessions.list({ parent: 'main', all: true })).toEqual([]);
+});
