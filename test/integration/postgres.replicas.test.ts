@@ -26,7 +26,8 @@ const textOf = ({ lastMessage }: TestChat) =>
 
 test('a client whose replica is gone attaches to another, and has the whole stream once', async () => {
   const words = Array.from({ length: 40 }, (_, i) => `word${i} `);
-  await using provider = await startProvider(() => ({ text: words, pauseMs: 60 }));
+  const half = Promise.withResolvers<void>();
+  await using provider = await startProvider(() => ({ text: words, pauseMs: 20, half: half.promise }));
   await using place = await serverPlace();
   await using stack = new AsyncDisposableStack();
   const replica = async () => {
@@ -53,6 +54,7 @@ test('a client whose replica is gone attaches to another, and has the whole stre
   // It arrives while the model still answers.
   await expect.poll(() => textOf(chat)).toContain('word12 ');
   expect(textOf(chat)).not.toContain('word39');
+  half.resolve();
   await resuming;
   expect(await run).toMatchObject({ finish: 'stop', text: words.join('') });
   expect(chat.plain).toEqual(await main.uiMessages());

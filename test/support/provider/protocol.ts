@@ -48,6 +48,8 @@ export interface Answer {
   readonly delayMs?: number;
   /** Between two texts (default 1). */
   readonly pauseMs?: number;
+  /** What comes after half of the texts waits for it. */
+  readonly half?: Promise<unknown>;
   /** Closes the connection after the texts, before the answer is finished. */
   readonly cut?: true;
   /** Sends the texts, and then nothing more. */

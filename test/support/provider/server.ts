@@ -134,7 +134,9 @@ async function send(
     return;
   }
   response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' });
-  for (const event of protocol.begin(request, answer)) {
+  const events = [...protocol.begin(request, answer)];
+  for (const [index, event] of events.entries()) {
+    if (index === events.length >> 1) await answer.half;
     response.write(event);
     await sleep(answer.pauseMs ?? 1);
   }
