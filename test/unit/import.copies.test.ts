@@ -510,6 +510,38 @@ test('an answer that was arriving in a copy when its source was read counts once
   expect(stateOf(store).output).toBe(7);
 });
 
+test('a copy in pieces whose answers name no request counts none that its source has from another copy', () => {
+  const { requestId: _, ...answer } = original[1] ?? {};
+  const source = [original[0] ?? {}, answer];
+  const copyTo = (sessionId: string): readonly Raw[] => [
+    ...source.map((one) => ({ ...one, sessionId, forkedFrom: { sessionId: 's-1', messageUuid: one.uuid } })),
+    {
+      ...model({ uuid: `a-${sessionId}`, parent: 'a1' }, [says('on')], { usage: { output_tokens: 2 } }),
+      sessionId,
+    },
+  ];
+  const store = openStore();
+  for (const file of [copyTo('s-2'), source, copyTo('s-3').slice(0, 1), copyTo('s-3')]) take(store, file);
+  expect(stateOf(store).output).toBe(5 + 2 + 2);
+});
+
+test('an answer that was arriving when a session was resumed under new ids counts once, whichever of them has it first', () => {
+  const records = [
+    person({ uuid: 'u1' }, 'plan it'),
+    model({ uuid: 'a1', parent: 'u1', id: 'm1' }, [says('I think')], { usage: { output_tokens: 3 } }),
+    model({ uuid: 'a2', parent: 'a1', id: 'm1' }, [says('a plan')], { usage: { output_tokens: 7 } }),
+  ];
+  const resumed = records.map((one: Raw) => ({
+    ...{ ...one, uuid: `r-${one.uuid}`, sessionId: 's-2' },
+    parentUuid: one.parentUuid === null ? null : `r-${one.parentUuid}`,
+  }));
+  for (const rest of orders([records, resumed])) {
+    const store = openStore();
+    for (const file of [records.slice(0, 2), resumed.slice(0, 2), ...rest]) take(store, file);
+    expect(stateOf(store).output).toBe(7);
+  }
+});
+
 test('a copy of a copy has a branch of that once, wherever its records got new ids', () => {
   const usage = { output_tokens: 5 };
   const said = (session: string, uuid: string, parent: string | null, text: string): readonly Raw[] =>

@@ -3,14 +3,14 @@ import { isObject } from '@tapedeck/tape/internal';
 import { Alike } from './alike.ts';
 import { continuedFrom, copyEvent, isResumed } from './copy-notes.ts';
 import { Family } from './family.ts';
-import { answerWithin, firstAnswer, firstKey } from './first-said.ts';
-import { type Counted, isOfImport, keyOf, requestOf } from './imported.ts';
+import { answerId, answerWithin, firstAnswer, firstKey } from './first-said.ts';
+import { type Counted, isOfImport, keyOf } from './imported.ts';
 import { countsOf, Ledger, SharedCounts } from './ledger.ts';
 import { sessionOf, sourceOf } from './origins.ts';
 import type { ConversationPlan, ImportPlan } from './plan.ts';
 
 /**
- * The conversations of a home by the key of their first message and by the request of their first answer, and those that are
+ * The conversations of a home by the key of their first message and by their first answer, and those that are
  * copies by what they are copies of. A copy begins with the records of its source, so that either finds the other, whichever
  * was imported first. What sessions have is read once: `begin` and `end` of an import say when others may have written.
  */
@@ -26,7 +26,8 @@ class Copies {
   /** Those that lack a message or an answer. */
   readonly #unfinished = new Set<string>();
   readonly #byFirst = new Map<string, Group>();
-  readonly #byRequest = new Map<string, Group>();
+  /** Those whose first answer is known by the same request or key. */
+  readonly #byAnswer = new Map<string, Group>();
   /** Those that have a compaction, and those that begin with it, by its key. */
   readonly #byBoundary = new Map<string, Group>();
   readonly #beginningAt = new Map<string, Group>();
@@ -67,7 +68,7 @@ class Copies {
   /** The conversations whose first answer is that to a request, main ones first. */
   answeredFirst(request: string): readonly string[] {
     this.#readOn();
-    const { mains = [], ids = [] } = this.#byRequest.get(request) ?? {};
+    const { mains = [], ids = [] } = this.#byAnswer.get(request) ?? {};
     return [...new Set([...mains, ...ids])];
   }
 
@@ -118,10 +119,10 @@ class Copies {
     return { family, alike };
   }
 
-  /** The tokens of the sessions whose first answer is that to a request. */
-  countsOf(request: string): SharedCounts | undefined {
+  /** The tokens of the sessions whose first answer is known by the same request or key. */
+  countsOf(answer: string): SharedCounts | undefined {
     this.#readOn();
-    return this.#counts(this.#byRequest.get(request));
+    return this.#counts(this.#byAnswer.get(answer));
   }
 
   /** The sessions that have a compaction, by its key. */
@@ -236,8 +237,7 @@ class Copies {
     const answer = firstAnswer(this.#store.entries.read(id, { kind: 'message', limit: answerWithin }));
     if (answer === undefined) return;
     if (kin.first !== undefined) this.#unfinished.delete(id);
-    kin.request = requestOf(answer);
-    if (kin.request !== undefined) this.#join(this.#byRequest, kin.request, id);
+    this.#join(this.#byAnswer, answerId(answer), id);
   }
 
   /** Looks for the compactions that a session has by now. */
@@ -277,8 +277,6 @@ interface Kin {
   readonly source: string;
   /** The key of its first message; empty where that is of a session that it has under other ids. */
   first?: string | undefined;
-  /** The request of its first answer. */
-  request?: string | undefined;
   /** Its first compaction. */
   boundary?: { readonly key: string; readonly seq: Seq };
   /** How far its tape was read for compactions. */
@@ -352,7 +350,7 @@ export function countsElsewhere(
   const source = name === undefined ? undefined : store.sessions.find(name)?.id;
   // Behind a base its first answer is another one, and so it is in the file of a copy that begins at a compaction.
   const whole = conversations.find((one) => one.key === key)?.spine ?? [];
-  const requests = new Set([spine, whole].map((drafts) => requestOf(firstAnswer(drafts) ?? {})));
+  const answers = new Set([spine, whole].flatMap((drafts) => firstAnswer(drafts) ?? []).map(answerId));
   // A copy that begins at a compaction may have another first answer than all others.
   const boundaries = spine.flatMap((one, i) =>
     one.mark === 'boundary' ? { of: one.key ?? '', isFirst: i === 0 } : [],
@@ -360,7 +358,7 @@ export function countsElsewhere(
   const shared = [
     copies.countsOfCopies(session),
     ...boundaries.map(({ of, isFirst }) => copies.countsBehind(of, isFirst)),
-    ...[...requests].map((request) => (request === undefined ? undefined : copies.countsOf(request))),
+    ...[...answers].map((answer) => copies.countsOf(answer)),
   ];
   return [
     ...(source === undefined ? [] : [countsOf(copies.ledger, source)]),

@@ -1,6 +1,6 @@
 import type { Draft, HomeStore } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
-import { isOfImport, keyOf } from './imported.ts';
+import { isOfImport, keyOf, requestOf } from './imported.ts';
 import type { ConversationPlan } from './plan.ts';
 
 /** The messages of a session in which its first answer is looked for. */
@@ -11,6 +11,11 @@ export function firstAnswer<T extends Pick<Draft, 'kind' | 'payload'>>(messages:
   for (const one of messages)
     if (one.kind === 'message' && isObject(one.payload) && one.payload.role === 'assistant') return one;
   return undefined;
+}
+
+/** What an answer is known by in all copies of it: its request or, where its record names none, its key. Pure. */
+export function answerId(answer: Pick<Draft, 'meta' | 'key'>): string {
+  return requestOf(answer) ?? keyOf(answer);
 }
 
 /** The key of the first message of an import. */

@@ -6,8 +6,8 @@ import { type Counted, isOfImport, keyOf, most, requestOf } from './imported.ts'
 interface OwnCounts {
   readonly parentId: string | undefined;
   readonly counted: Map<string, JsonObject>;
-  /** The keys of the answers to each request. */
-  readonly answers: Map<string, Set<string>>;
+  /** The answers to each request: their keys, and when their source said them. */
+  readonly answers: Map<string, Map<string, unknown>>;
   /** How far its tape was read. */
   read: Seq;
 }
@@ -35,20 +35,27 @@ export class Ledger {
       const key = keyOf(entry);
       own.counted.set(key, most(own.counted.get(key), usage));
       const request = requestOf(entry);
-      if (request !== undefined) own.answers.set(request, (own.answers.get(request) ?? new Set()).add(key));
+      if (request === undefined) continue;
+      const answers = own.answers.get(request) ?? new Map<string, unknown>();
+      own.answers.set(request, answers.set(key, entry.meta.timestamp));
     }
     own.read = head;
     return own;
   }
 
-  /** The tokens of the answer of a session to a request. One that several answers have says nothing, as some proxies give one to all. */
+  /**
+   * The tokens of the answer of a session to a request. One that several answers have says nothing, as some proxies give one to
+   * all; what the session inherits of the same time is the same answer under another id, or a part of it.
+   */
   answerOf(id: string, request: string): JsonObject | undefined {
     const own = this.#own.get(id);
-    const keys = new Set(own?.answers.get(request));
+    const [answer, ...others] = own?.answers.get(request) ?? [];
+    if (answer === undefined || others.length > 0) return undefined;
+    const [key, time] = answer;
     for (let at = own; at?.parentId !== undefined; at = this.#own.get(at.parentId))
-      for (const key of this.#own.get(at.parentId)?.answers.get(request) ?? []) keys.add(key);
-    const [key = '', ...others] = keys;
-    return others.length === 0 ? own?.counted.get(key) : undefined;
+      for (const [other, when] of this.#own.get(at.parentId)?.answers.get(request) ?? [])
+        if (other !== key && (when === undefined || when !== time)) return undefined;
+    return own?.counted.get(key);
   }
 }
 
