@@ -319,6 +319,28 @@ test('a copy stays under the source that it names, though a copy of it was taken
   expect(parents).toEqual([undefined, 's-2', 's-3']);
 });
 
+test('a source that comes after its copy, and after a session that went on before it, is below that as in any other order', () => {
+  const [begun = {}] = original;
+  const on = (sessionId: string, minute: number): Raw => ({
+    ...at(person({ uuid: `u-${sessionId}`, parent: 'u1' }, sessionId), minute),
+    sessionId,
+  });
+  const files = [
+    [begun, on('s-1', 9)],
+    [{ ...begun, sessionId: 's-2', forkedFrom: { sessionId: 's-1', messageUuid: 'u1' } }, on('s-2', 2)],
+    [{ ...begun, sessionId: 's-3' }, on('s-3', 3)],
+  ];
+  for (const order of orders(files)) {
+    const store = openStore();
+    for (const file of order) take(store, file);
+    const parents = ['s-1', 's-2', 's-3'].map((name) => stateOf(store).sessions[name]?.parent);
+    expect([order.map((file) => file.at(-1)?.sessionId), parents]).toEqual([
+      expect.anything(),
+      ['s-3', 's-1', undefined],
+    ]);
+  }
+});
+
 test('files that name each other as their sources make no circle in the tree, and importing them again moves nothing', () => {
   const begun = original.slice(0, 2);
   const named = ['s-1', 's-2', 's-3'].map((session, i, all): readonly Raw[] => {

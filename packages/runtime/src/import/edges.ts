@@ -155,7 +155,12 @@ function placeUnder(store: HomeStore, copy: SessionInfo, source: SessionInfo): v
     const loose = path.findLast((one) => !isFirm(one));
     if (loose === undefined) return;
     const exported = store.sessions.find(continuedFrom(store, loose.id) ?? '')?.session;
-    link(store, loose.session, exported ?? null, { type: 'copy' });
+    // What no record says gives way to what later files say.
+    const concluded = { derived: true, evidence: 'a copy of it was imported before it' };
+    link(store, loose.session, exported ?? null, {
+      type: 'copy',
+      ...(exported === undefined && concluded),
+    });
   }
   link(store, copy.session, source.session, { type: 'copy' });
 }
