@@ -95,6 +95,39 @@ test(
 );
 
 test(
+  'a notice to stop reaches the run that it names, of two of one child',
+  async () => {
+    await using at = await home();
+    const worker = pgBoss(at.url, { concurrency: 2, stopMs: 1_000 });
+    const starter = pgBoss(at.url);
+    const over = Promise.withResolvers<void>();
+    const signals = new Map<string, AbortSignal>();
+    await worker.work(async ({ order }, signal) => {
+      signals.set(order?.message?.key ?? '', signal);
+      await over.promise;
+    });
+    const begin = async (key: string) => {
+      const message = { text: key, key, meta: {} };
+      await starter.start({
+        id: 'a',
+        parent: 'main',
+        depth: 1,
+        order: { session: 'A', parent: 'M', message },
+      });
+      await expect.poll(() => signals.has(key), { timeout: 30_000 }).toBe(true);
+    };
+    await begin('one');
+    await begin('two');
+    await starter.cancel('A', 'one');
+    await expect.poll(() => signals.get('one')?.aborted, { timeout: 10_000 }).toBe(true);
+    expect(signals.get('two')?.aborted).toBe(false);
+    over.resolve();
+    await Promise.all([worker.stop({ drain: true }), starter.stop()]);
+  },
+  limit,
+);
+
+test(
   'an abort reaches children in other processes, and those below them',
   async () => {
     await using at = await home();

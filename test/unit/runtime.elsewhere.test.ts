@@ -6,21 +6,27 @@ import { z } from 'zod';
 import { openDeck } from '../support/deck.ts';
 import { eventsOf, scriptedDeck } from '../support/scripted.ts';
 
+const keyOf = (session: string, message = '') => `${session} ${message}`;
+
 /**
  * A deck that starts children, and another on the same store that runs them, as two processes have them: what goes from one
  * to the other is JSON.
  */
-async function twoDecks(answers: readonly ScriptAnswer[], ofWorker: Omit<DeckOptions, 'store'> = {}) {
+async function twoDecks(
+  answers: readonly ScriptAnswer[],
+  ofWorker: Omit<DeckOptions, 'store'> = {},
+  ofHome: Omit<DeckOptions, 'store'> = {},
+) {
   const started: RunSpec[] = [];
   const running = new Map<string, AbortController>();
   const work: { handler?: (run: RunSpec, signal: AbortSignal) => Promise<void> } = {};
   const runs = new Set<Promise<void>>();
   const take = (run: RunSpec) => {
     const controller = new AbortController();
-    const { session = run.id } = run.order ?? {};
-    running.set(session, controller);
+    const key = keyOf(run.order?.session ?? run.id, run.order?.message?.key);
+    running.set(key, controller);
     const done = (work.handler?.(run, controller.signal) ?? Promise.resolve()).finally(() => {
-      running.delete(session);
+      running.delete(key);
       runs.delete(done);
     });
     runs.add(done);
@@ -32,13 +38,15 @@ async function twoDecks(answers: readonly ScriptAnswer[], ofWorker: Omit<DeckOpt
     start: async (given) => {
       const run = JSON.parse(JSON.stringify(given)) as RunSpec;
       started.push(run);
-      if (gate.isOpen && !running.has(run.order?.session ?? '')) void take(run);
+      const key = keyOf(run.order?.session ?? run.id, run.order?.message?.key);
+      if (gate.isOpen && !running.has(key)) void take(run);
     },
     work: async () => {},
-    cancel: async (session) => running.get(session)?.abort(new Error('aborted by parent')),
+    cancel: async (session, message) =>
+      running.get(keyOf(session, message))?.abort(new Error('aborted by parent')),
     stop: async () => {},
   };
-  const home = await scriptedDeck(answers, { engine });
+  const home = await scriptedDeck(answers, { ...ofHome, engine });
   const worker = await openDeck({
     model: home.spec,
     ...ofWorker,
@@ -55,6 +63,7 @@ async function twoDecks(answers: readonly ScriptAnswer[], ofWorker: Omit<DeckOpt
   const close = home[Symbol.asyncDispose].bind(home);
   return Object.assign(home, {
     main,
+    engine,
     started,
     gate,
     take,
@@ -135,6 +144,81 @@ test('a child that is resumed elsewhere takes its message once, however often it
   await home.take(last);
   const texts = [...home.store.entries.read('child', { own: true, kind: 'message' })];
   expect(texts.filter(({ payload }) => JSON.stringify(payload).includes('Go on'))).toHaveLength(1);
+});
+
+test('a resume that the process of the child cannot begin is a failure, written once', async () => {
+  await using home = await twoDecks([{ text: 'first' }]);
+  await home.main.delegate({ task: 'Begin', name: 'child' });
+  const [outcome] = await home.main.delegate({ task: 'Go on', resume: 'child', model: 'openai/gpt-5' });
+  expect(outcome).toMatchObject({ status: 'failed', error: expect.stringContaining('OPENAI_API_KEY') });
+  const own = [...home.store.entries.read('child', { own: true })];
+  expect(own.filter(({ name }) => name === 'run/error')).toHaveLength(1);
+  expect(own.filter(({ payload }) => JSON.stringify(payload).includes('Go on'))).toHaveLength(1);
+  // Its run does not begin when the job comes again.
+  const last = home.started.at(-1);
+  if (last === undefined) throw new TypeError('one was started');
+  await home.take(last);
+  expect(home.store.sessions.find('child')).toMatchObject({ task: 'failed', head: own.at(-1)?.seq });
+});
+
+test('aborting a resume that is queued ends the child, and the message is not done later', async () => {
+  await using home = await twoDecks([{ text: 'first' }, { text: 'never' }]);
+  await home.main.delegate({ task: 'Begin', name: 'child' });
+  home.gate.isOpen = false;
+  const delegation = home.main.delegate({ task: 'Go on', resume: 'child', key: 'again' });
+  await delegation.started;
+  delegation.abort();
+  expect(await delegation).toMatchObject([{ status: 'aborted' }]);
+  const last = home.started.at(-1);
+  if (last === undefined) throw new TypeError('one was started');
+  await home.take(last);
+  expect(home.store.sessions.find('child')).toMatchObject({ task: 'aborted' });
+  expect(JSON.stringify([...home.store.entries.read('child', { own: true })])).not.toContain('never');
+});
+
+test('an abort ends the run that it is about, and not another one of the same child', async () => {
+  await using home = await twoDecks([{ text: 'first' }, { text: 'late', delayMs: 500 }, { text: 'last' }]);
+  await home.main.delegate({ task: 'Begin', name: 'child' });
+  const run = home.main.delegate({ task: 'Go on', resume: 'child', key: 'one' });
+  await expect.poll(() => home.store.leases.list().length).toBe(1);
+  // The same child from another process: its worker waits until the first has ended.
+  await using other = await openDeck({ store: home.store, engine: home.engine });
+  const queued = (await other.session('main')).delegate({ task: 'Stop', resume: 'child', key: 'two' });
+  await queued.started;
+  queued.abort();
+  expect(await queued).toMatchObject([{ status: 'aborted' }]);
+  await run;
+  const own = [...home.store.entries.read('child', { own: true })];
+  const [late] = own.filter(({ payload }) => JSON.stringify(payload).includes('late'));
+  expect(late?.meta).toMatchObject({ finish: 'stop' });
+  const at = own.findIndex(({ payload }) => JSON.stringify(payload).includes('Stop'));
+  expect(own.slice(at).map(({ name }) => name)).toContain('run/aborted');
+});
+
+test('a child that names a tool which its process does not have fails, and says which', async () => {
+  const look = tool({ inputSchema: z.object({}), execute: async () => '' });
+  await using home = await twoDecks([{ text: 'Done.' }], {}, { tools: { look } });
+  const [outcome] = await home.main.delegate({ task: 'Look', name: 'child', tools: ['look'] });
+  expect(outcome).toMatchObject({ status: 'failed', error: expect.stringContaining("with tool 'look'") });
+});
+
+test('the tools of MCP servers may be named before they are known', async () => {
+  const mcpServers = { files: { command: 'true' } };
+  await using home = await twoDecks([{ text: 'Done.' }], { mcpServers }, { mcpServers });
+  const [outcome] = await home.main.delegate({ task: 'Look', name: 'child', tools: ['mcp_files_read'] });
+  expect(outcome).toMatchObject({ status: 'completed', text: 'Done.' });
+});
+
+test('a delegation that is done again queues nothing for children that have ended', async () => {
+  await using home = await twoDecks([{ text: 'first' }, { text: 'second' }]);
+  const again = async () => {
+    await home.main.delegate({ task: 'Begin', name: 'child', key: 'one' });
+    return await home.main.delegate({ task: 'Go on', resume: 'child', key: 'two' });
+  };
+  await again();
+  expect(home.started).toHaveLength(2);
+  expect(await again()).toMatchObject([{ status: 'completed', text: 'second' }]);
+  expect(home.started).toHaveLength(2);
 });
 
 test('a child that waits for an answer elsewhere is waited for no longer', async () => {

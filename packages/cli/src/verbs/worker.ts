@@ -45,7 +45,12 @@ export const worker: Verb = defineVerb({
     if (!Number.isInteger(concurrency) || concurrency < 1 || concurrency > mostPlaces)
       throw new UsageError(
         `cannot run ${concurrency} children of each depth at once: --concurrency is a whole number from 1 to ${mostPlaces}`,
-        { hint: 'more children run at once with more workers' },
+        {
+          hint:
+            concurrency > mostPlaces
+              ? `start several workers, each with: tape worker --concurrency ${mostPlaces}`
+              : 'start one with: tape worker --concurrency 1',
+        },
       );
     const { work } = await import('../worker/worker.ts');
     return await work({ server, config, concurrency, maxDepth }, context);

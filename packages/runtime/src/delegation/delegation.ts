@@ -15,7 +15,7 @@ import { recordFailure } from '../merge/failure.ts';
 import { childIsBusy } from '../merge/merge.ts';
 import { resultOf } from '../merge/outcome.ts';
 import { settleParent } from '../merge/settle-parent.ts';
-import { hasTaken, isEnded } from '../merge/spawn-calls.ts';
+import { hasTaken, isDone, isEnded } from '../merge/spawn-calls.ts';
 import { outputOf } from '../model/output.ts';
 import { rowAfter } from '../run/run.ts';
 import { EventLog } from '../stream/event-log.ts';
@@ -254,7 +254,11 @@ export class Delegation<Outcomes extends readonly ChildOutcome<unknown>[] = read
       );
       const end = this.#elsewhere.end(ordered, this.#signal);
       startedChildren.set(child.name, { run: async () => {}, end });
-      if (forked.isStarted !== true) await engine.start(ordered);
+      // A lead that is done again also finds children that have ended.
+      const isQueued =
+        forked.isStarted === true ||
+        (await isDone(this.#parts.store, await child.info(), ordered.order.message));
+      if (!isQueued) await engine.start(ordered);
       this.#onStarted();
       return await end;
     }

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { SessionInfo } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
-import { hasTaken, isBlocked, isEnded } from '../merge/spawn-calls.ts';
+import { isBlocked, isDone } from '../merge/spawn-calls.ts';
 import type { RunSpec } from './engine.ts';
 import type { RunEnd } from './outcome.ts';
 import type { DelegationParts } from './parts.ts';
@@ -95,16 +95,15 @@ export class ChildrenElsewhere {
     const { store } = this.#parts;
     const { run, signal } = awaited;
     const { message } = run.order;
-    if (isEnded(info) && (message === undefined || (await hasTaken(store, info, message.key))))
-      return await this.#ended(info);
+    if (await isDone(store, info, message)) return await this.#ended(info);
     if (info.delivery === 'discarded') return {};
     if (info.lifecycle !== 'active')
       return { error: `'${info.session}' was archived`, code: 'TAPE_ARCHIVED', closed: true };
     // A process that ends leaves its children to others.
     if (signal.aborted && !this.#parts.closing.aborted) {
       // Its owner gets a notice. One that has no owner ends here, so that the process that takes its run finds it ended.
-      if (isOwned) await this.#parts.engine.cancel(run.order.session);
-      else await settle(this.#parts, info, { abort: 'by parent' });
+      if (isOwned) await this.#parts.engine.cancel(run.order.session, message?.key);
+      else await settle(this.#parts, info, { abort: 'by parent', ...(message !== undefined && { message }) });
       return undefined;
     }
     const now = performance.now();

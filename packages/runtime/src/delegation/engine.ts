@@ -69,8 +69,11 @@ export interface RunEngine {
   startBeside?(depth: number): Promise<(run: RunSpec) => Beside>;
   /** Sets the function that runs a session. The deck calls this once, when it opens. */
   work(handler: (run: RunSpec, signal: AbortSignal) => Promise<void>): Promise<void>;
-  /** Aborts the signal of a run. An unknown id is ignored. Where runs are elsewhere, the id is the session's ULID. */
-  cancel(id: string): Promise<void>;
+  /**
+   * Aborts the signal of a run. An unknown id is ignored. Where runs are elsewhere, the id is the session's ULID, and
+   * `message` the key of the message of a child that is resumed: another run of the child goes on.
+   */
+  cancel(id: string, message?: string): Promise<void>;
   /**
    * Resolves when no run is left. Without `drain` it aborts them first. Where runs are elsewhere, it ends none of them:
    * others continue what this process does not finish, with `drain` within a while.

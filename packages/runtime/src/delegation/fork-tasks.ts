@@ -127,7 +127,10 @@ async function childFor(
     const facts = await parts.worker(info).facts(info);
     const child = parts.child(info, { onUnmerged: 'keep', output: task.output ?? options.output });
     const senders = await sendersOfRun(parts, line[0], by);
-    return { child, task, depth: depthOf([facts, ...line]), earlier: {}, senders };
+    // The key says in another process whether the tape has the message.
+    const key = task.key ?? (parts.engine.isElsewhere === true ? parts.newId() : undefined);
+    const keyed = key === undefined ? task : { ...task, key };
+    return { child, task: keyed, depth: depthOf([facts, ...line]), earlier: {}, senders };
   }
   const fork = forkOptions(task, options, by?.blocking === true);
   const depth = depthOf(line) + 1;

@@ -169,11 +169,9 @@ export function assertElsewhere(
     new SessionError('SESSION_BAD_INPUT', `cannot delegate from '${parent}' to other processes: ${why}`, {
       data: { session: parent },
     });
-  for (const { model, key, resume } of tasks) {
+  for (const { model } of tasks)
     if (typeof (model ?? options.model ?? '') !== 'string')
       throw refuse('name the model instead of passing one');
-    if (resume !== undefined && key === undefined) throw refuse('a task that resumes a child needs a key');
-  }
   if (options.tools !== undefined && !isNames(options.tools))
     throw refuse('name the tools instead of passing them: those of the deck of the worker run');
   if (options.workspace === 'worktree')

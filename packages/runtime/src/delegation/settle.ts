@@ -1,12 +1,13 @@
-import { note, processOwner, type SessionInfo } from '@tapedeck/tape';
+import { note, processOwner, type SessionInfo, user } from '@tapedeck/tape';
 import { hold } from '../lease/hold.ts';
 import { settleLeftovers } from '../lease/settle-leftovers.ts';
 import { answerSpawns } from '../merge/answer-spawns.ts';
-import { isEnded } from '../merge/spawn-calls.ts';
+import { hasTaken, isEnded } from '../merge/spawn-calls.ts';
 import { endOnTape } from '../run/end-on-tape.ts';
 import { wasInterrupted } from '../tools/interrupted.ts';
 import { isPending, openBatch } from '../tools/open-batch.ts';
 import { closeOrphans } from '../tools/orphans.ts';
+import type { RunOrder } from './engine.ts';
 import type { DelegationParts } from './parts.ts';
 
 /** How a session was brought to an end. Undefined: it had ended already. */
@@ -20,12 +21,15 @@ export function hasTask({ deliver, task }: SessionInfo): boolean {
 /**
  * Records the end of a session without running it: the end of a task that its tape shows, which takes
  * precedence, or with `abort` an abort. What was saved of an answer goes to the tape before it, and open calls
- * get results.
+ * get results. `message`: with which the session was resumed; it goes to the tape, too, so that its run does not begin later.
  */
 export async function settle(
   { store, newId, worker }: DelegationParts,
   { id, session: name }: SessionInfo,
-  { abort }: { readonly abort: false | 'by parent' | 'by recovery' },
+  {
+    abort,
+    message,
+  }: { readonly abort: false | 'by parent' | 'by recovery'; readonly message?: RunOrder['message'] },
 ): Promise<Ended> {
   const held = await hold(store, id, { owner: processOwner(newId()) });
   try {
@@ -33,9 +37,10 @@ export async function settle(
     const facts = await worker({ id, session: name }).facts();
     const { info } = facts;
     const isTask = hasTask(info);
+    const isNew = message !== undefined && !(await hasTaken(store, info, message.key));
     const waits = abort !== false && (await openBatch(store, id)).some(isPending);
-    if (isTask ? isEnded(info) : !waits && !(await wasInterrupted(store, id))) return undefined;
-    const reached = isTask ? await endOnTape(store, facts) : undefined;
+    if (!isNew && (isTask ? isEnded(info) : !waits && !(await wasInterrupted(store, id)))) return undefined;
+    const reached = isTask && !isNew ? await endOnTape(store, facts) : undefined;
     if (reached === undefined && abort === false) return undefined;
     await settleLeftovers(store, id, held);
     await answerSpawns(store, id, { hold: held, all: true });
@@ -43,11 +48,12 @@ export async function settle(
     if (reached === undefined) {
       const unbegun = (await openBatch(store, id)).map(({ toolCallId }) => toolCallId);
       const reason = `aborted ${abort}`;
-      await store.entries.append(
-        id,
-        [note('run/aborted', { reason, ...(unbegun.length > 0 && { unbegun }) })],
-        { lease: held.lease },
-      );
+      const aborted = note('run/aborted', { reason, ...(unbegun.length > 0 && { unbegun }) });
+      // With its message, the end of an earlier task is not that of this one.
+      if (isNew) await store.sessions.update(id, { task: 'running' }, { lease: held.lease });
+      await store.entries.append(id, [...(isNew ? [user(message.text, message.meta)] : []), aborted], {
+        lease: held.lease,
+      });
       // The abort also closes the calls that waited for an answer.
       await closeOrphans(store, id, { hold: held });
     }

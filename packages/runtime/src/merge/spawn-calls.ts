@@ -17,6 +17,15 @@ export function isEnded({ task }: Pick<SessionInfo, 'task'>): boolean {
   return task !== undefined && task !== 'running';
 }
 
+/** Whether a child has done what it was last given: its task, or the message with which it was resumed. */
+export async function isDone(
+  store: TapeStore,
+  child: SessionInfo,
+  message: { readonly key: string } | undefined,
+): Promise<boolean> {
+  return isEnded(child) && (message === undefined || (await hasTaken(store, child, message.key)));
+}
+
 /** Whether an open call of the parent waits for the outcome of a child. */
 export async function isAwaited(store: TapeStore, child: SessionInfo): Promise<boolean> {
   const parent = child.parentId === undefined ? undefined : await store.sessions.find(child.parentId);

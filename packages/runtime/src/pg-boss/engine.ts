@@ -54,7 +54,7 @@ export function pgBoss(url: string, options: PgBossOptions = {}): RunEngine {
   const place = placeOf(url);
   const { address, schema } = place;
   const queues = new Map<number, Promise<string>>();
-  const running = new Map<string, AbortController>();
+  const running = new Map<string, Set<AbortController>>();
   let started: Promise<PgBoss> | undefined;
   let line: WorkerLine | undefined;
   let looking: Disposable | undefined;
@@ -111,7 +111,9 @@ export function pgBoss(url: string, options: PgBossOptions = {}): RunEngine {
       if (concurrency === 0) return;
       const ours = new WorkerLine(connect, {
         schema,
-        onCancel: (session) => running.get(session)?.abort(new Error('aborted by parent')),
+        onCancel: (key) => {
+          for (const controller of running.get(key) ?? []) controller.abort(new Error('aborted by parent'));
+        },
       });
       line = ours;
       await asking(place, async () => {
@@ -125,23 +127,29 @@ export function pgBoss(url: string, options: PgBossOptions = {}): RunEngine {
               const run = job?.data;
               // What others have put there is no run: repeated, it would never end.
               if (job === undefined || typeof run?.id !== 'string') return;
-              const session = run.order?.session ?? run.id;
+              const key = keyOf(run.order?.session ?? run.id, run.order?.message?.key);
               const controller = new AbortController();
-              running.set(session, controller);
+              // One that was begun again here, when its first run had no heartbeat, has two for a while.
+              const ofKey = running.get(key) ?? new Set();
+              running.set(key, ofKey.add(controller));
               const drop = ours.hold(job.id);
               try {
                 await handler(run, controller.signal);
               } finally {
-                running.delete(session);
+                ofKey.delete(controller);
+                if (ofKey.size === 0) running.delete(key);
                 drop();
               }
             },
           );
       });
     },
-    async cancel(session) {
+    async cancel(session, message) {
       const sql = `SELECT pg_notify('${cancelChannel(schema)}', $1)`;
-      await asking(place, async () => await (await boss()).getDb().executeSql(sql, [session]));
+      await asking(
+        place,
+        async () => await (await boss()).getDb().executeSql(sql, [keyOf(session, message)]),
+      );
     },
     async stop({ drain = false } = {}) {
       const queue = await started?.catch(() => undefined);
@@ -208,14 +216,17 @@ function jobOf({ id, depth, parent, order }: RunSpec): Job {
   };
 }
 
-/** One job of a child at a time; one for each message of a child that is resumed. */
 function sendOptions({ id, priority, order }: RunSpec): {
   readonly singletonKey: string;
   readonly priority?: number;
 } {
-  const { session = id, message } = order ?? {};
-  const key = message === undefined ? session : `${session} ${digest(message.key)}`;
-  return { singletonKey: key, ...(priority !== undefined && { priority }) };
+  const singletonKey = keyOf(order?.session ?? id, order?.message?.key);
+  return { singletonKey, ...(priority !== undefined && { priority }) };
+}
+
+/** What jobs and notices call a run: one of a child at a time; one for each message of a child that is resumed. */
+function keyOf(session: string, message: string | undefined): string {
+  return message === undefined ? session : `${session} ${digest(message)}`;
 }
 
 function digest(text: string): string {

@@ -1,15 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { note, type SessionInfo, TapeError } from '@tapedeck/tape';
+import { type Draft, note, type SessionInfo, TapeError, type TapeStore, user } from '@tapedeck/tape';
 import { deliverUnattended } from '../delegation/deliver.ts';
 import type { RunOrder, RunSpec } from '../delegation/engine.ts';
+import { assertToolNames } from '../delegation/options.ts';
 import type { DelegationParts } from '../delegation/parts.ts';
 import { settle } from '../delegation/settle.ts';
 import { isOfDatabase, messageOf, SessionError } from '../errors.ts';
 import { recordFailure } from '../merge/failure.ts';
-import { hasTaken, isEnded } from '../merge/spawn-calls.ts';
+import { hasTaken, isDone } from '../merge/spawn-calls.ts';
 import { endOnTape } from '../run/end-on-tape.ts';
+import { toolsOf } from '../run/instructions.ts';
 import { contextOf } from '../telemetry/runs.ts';
 import { below } from '../telemetry/span.ts';
+import { usedTools } from '../terms/terms.ts';
 
 const pollMs = 100;
 
@@ -27,7 +30,7 @@ export async function runStarted(parts: DelegationParts, run: RunSpec, signal: A
     if (info === undefined || info.lifecycle !== 'active' || info.delivery === 'discarded') return;
     const child = { id: info.id, name: info.session };
     try {
-      if (!(await isDone(parts, info, order)))
+      if (!(await isDone(store, info, order.message)))
         await below(contextOf(order.traceparent), async () => await goOn(parts, info, { order, signal }));
       await parts.worker(info).delivered;
       if (order.isMergedByStarter !== true) await deliverUnattended(parts, child);
@@ -41,17 +44,21 @@ export async function runStarted(parts: DelegationParts, run: RunSpec, signal: A
       }
       if (code === 'SESSION_ENDED') continue;
       if (code === 'SESSION_CLOSED' || isOfDatabase(error)) throw error;
-      await recordFailure(store, info, note('run/error', { message: messageOf(error) }));
+      const failed = note('run/error', { message: messageOf(error) });
+      // Without its message, the run would be begun again.
+      await recordFailure(store, info, failed, await untaken(store, info, order));
     }
   }
 }
 
-async function isDone(
-  { store }: DelegationParts,
+/** The message of a child that is resumed, as long as its tape does not have it. */
+async function untaken(
+  store: TapeStore,
   info: SessionInfo,
   { message }: RunOrder,
-): Promise<boolean> {
-  return isEnded(info) && (message === undefined || (await hasTaken(store, info, message.key)));
+): Promise<Draft | undefined> {
+  if (message === undefined || (await hasTaken(store, info, message.key))) return undefined;
+  return user(message.text, message.meta);
 }
 
 async function goOn(
@@ -67,7 +74,23 @@ async function goOn(
     await settle(parts, info, { abort: false });
     return;
   }
+  await assertHasTools(parts, info, options);
   const child = parts.child(info, { onUnmerged: 'keep' });
   if (isNew) await child.run(message.text, { ...options, signal, meta: message.meta });
   else await child.run(undefined, { ...options, signal, unlessEnded: true });
+}
+
+/**
+ * Refuses a child that names tools which this process does not have: without them it would do another task.
+ * @throws SESSION_BAD_INPUT
+ */
+async function assertHasTools(
+  parts: DelegationParts,
+  info: SessionInfo,
+  options: RunOrder['options'] = {},
+): Promise<void> {
+  if (options.useTools === false) return;
+  const offered = { tools: toolsOf(parts, options), servers: parts.config.mcpServers };
+  const names = [...(usedTools(await parts.worker(info).line(info)) ?? [])];
+  assertToolNames(names, offered, { act: `run '${info.session}'`, session: info.session });
 }
