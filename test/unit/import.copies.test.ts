@@ -660,6 +660,41 @@ describe('a session that was resumed as a copy under new ids, which names nothin
     expect(stateOf(store).output).toBe(5 + 7 + 7);
   });
 
+  test('is below it also where it was read before its first answer', () => {
+    for (const cut of [1, 2, 3]) {
+      const store = openStore();
+      for (const file of [source, resumed.slice(0, cut), resumed]) take(store, file);
+      expect([cut, treeParentOf(store.sessions.find('s-2') ?? {}).parent]).toEqual([cut, 's-1']);
+      expect(stateOf(store).output).toBe(5 + 7 + 7);
+    }
+  });
+
+  test('is below it, where both went on, if that went on first, in whichever order they are imported', () => {
+    const on = at(person({ uuid: 'u4', parent: 'a3' }, 'here, too'), 1);
+    const later = resumed.map((one: Raw) => (one.uuid === 'c0' ? at(one, 2) : one));
+    for (const order of orders([[...source, on], later])) {
+      const store = openStore();
+      for (const file of [...order, ...order]) take(store, file);
+      const parents = ['s-1', 's-2'].map((name) => treeParentOf(store.sessions.find(name) ?? {}).parent);
+      expect(parents).toEqual([undefined, 's-1']);
+    }
+  });
+
+  test('is below it, where that is a copy of another one by name, before and after that comes', () => {
+    const last = model({ uuid: 'a0', parent: 'u1' }, [says('another plan')]);
+    const other = [...source.slice(0, 1), last].map((one: Raw) => ({ ...one, sessionId: 's-0' }));
+    const copied = source.map((one: Raw, i) => (i === 0 ? { ...one, session_id: 's-0' } : one));
+    for (const order of [
+      [other, copied, resumed],
+      [copied, resumed, other],
+    ]) {
+      const store = openStore();
+      for (const file of order) take(store, file);
+      const parents = ['s-0', 's-1', 's-2'].map((name) => stateOf(store).sessions[name]?.parent);
+      expect(parents).toEqual([undefined, 's-0', 's-1']);
+    }
+  });
+
   test('says nothing of what it inherits: edges that no record names are in the session that has them', () => {
     const store = openStore();
     const broken = source.map((one) => (one.uuid === 'u2' ? { ...one, parentUuid: 'lost' } : one));

@@ -3,19 +3,20 @@ import { type HomeStore, note, type SessionInfo, TapeError } from '@tapedeck/tap
 import { treeParentOf } from '@tapedeck/tape/internal';
 import type { LinkRequest, SessionLink } from '@tapedeck/tape/store';
 import { appendBeside } from './beside.ts';
-import { spineOf } from './change.ts';
 import { copiesIn } from './copies.ts';
 import { continuedFrom, copyEvent, isResumed } from './copy-notes.ts';
 import { callAt } from './fork-of.ts';
 import { importedIn } from './imported.ts';
 import { sessionOf } from './origins.ts';
+import { resumedEdges } from './place-resumed.ts';
 import type { ConversationPlan, DerivedEdge, ImportPlan } from './plan.ts';
 import { isRefusal } from './refusal.ts';
 
-/** The session that a conversation of a plan is, and whether it was made just now. */
+/** The session that a conversation of a plan is, whether it was made just now, and how much it got. */
 interface Placed {
   readonly session: string;
   readonly created: boolean;
+  readonly added: number;
 }
 
 /** A conversation of a plan, and the session that its parent is. */
@@ -122,7 +123,7 @@ function placeExported(store: HomeStore, { exportOf }: ImportPlan, session: stri
 function placeCopy(
   store: HomeStore,
   { format, session: own, copyOf }: ImportPlan,
-  { session, created }: Placed,
+  { session, created, added }: Placed,
 ): void {
   const info = store.sessions.find(session);
   if (info === undefined) return;
@@ -135,8 +136,8 @@ function placeCopy(
   const isPlaced = !created && info.parentId === undefined;
   const copies = isPlaced ? [] : [...copiesIn(store).of(own)].flatMap((id) => store.sessions.find(id) ?? []);
   for (const copy of copies) if (treeParentOf(copy).parentId !== info.id) placeUnder(store, copy, info);
-  if (created && isResumed(store, info.id)) placeResumed(store, info);
-  else placeAlike(store, info);
+  if (added > 0) placeResumed(store, info);
+  if (!isResumed(store, info.id)) placeAlike(store, info);
 }
 
 /**
@@ -162,31 +163,16 @@ function placeUnder(store: HomeStore, copy: SessionInfo, source: SessionInfo): v
       ...(exported === undefined && concluded),
     });
   }
+  const { parentId } = treeParentOf(copy);
   link(store, copy.session, source.session, { type: 'copy' });
+  // What was taken for its source, since that named none, was resumed from it.
+  const above = store.sessions.find(parentId ?? '');
+  if (above?.parentId === copy.id) placeResumed(store, above);
 }
 
-/**
- * Puts a session under the one from which it was forked, since it begins with that under other ids: the other way round
- * where it has nothing else, and that has more, or where that alone says that it is a copy.
- */
-function placeResumed(store: HomeStore, { id, session, base, parent }: SessionInfo): void {
-  const other = parent === undefined ? undefined : store.sessions.find(parent);
-  if (other === undefined) return;
-  const [own, its] = [session, other.session].map((one) => spineOf(importedIn(store, one).shown));
-  const goesOn = (shown: typeof own) => shown?.some(({ seq }) => seq > base) === true;
-  const common = own?.filter(({ seq }) => seq <= base).length;
-  const evidence = `both begin with the same ${common} entries, under other ids`;
-  const edge = { type: 'copy', derived: true, evidence };
-  const copies = copiesIn(store);
-  // It may be a branch.
-  const main = store.sessions.find(copies.mainOf(other.id) ?? '') ?? other;
-  const isSource = copies.isCopy(main.id) && !copies.isCopy(id);
-  const isFirst = isSource || (main.id === other.id && !goesOn(own) && goesOn(its));
-  if (!isFirst || treeParentOf(main).parent !== undefined) link(store, session, other.session, edge);
-  else {
-    link(store, session, null, edge);
-    link(store, main.session, session, edge);
-  }
+/** Gives a session and the one with which it begins under other ids their places. */
+function placeResumed(store: HomeStore, info: SessionInfo): void {
+  for (const { child, parent, request } of resumedEdges(store, info)) link(store, child, parent, request);
 }
 
 /**
