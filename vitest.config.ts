@@ -15,30 +15,37 @@ const elsewhere = [
 ];
 
 /**
- * Tests of answers, servers and worktrees, which run the same code on any store, and kills that a server's store meets, too
- * (`boss.kills`): a soak alone runs them on a second kind of store.
+ * The runtime's tests: on a push those of its loop and of what waits; in full also those of children, of what recovers, and
+ * of processes that are killed or post to each other; in a soak all.
  */
-const anyStore = sized<readonly string[]>(
-  [],
-  [
-    ...['bad-input', 'mcp'].map((name) => `test/unit/runtime.${name}.test.ts`),
-    ...[
-      'delegate-kills',
-      'hostile-answers',
-      'providers',
-      'tool-requests',
-      'workspace',
-      'workspace-crashes',
-    ].map((name) => `test/integration/runtime.${name}.test.ts`),
-  ],
-  [],
-);
-
-/** The runtime's tests: on a push those of its loop and of what waits, else all. */
 const every = ['test/unit/runtime.*.test.ts', 'test/integration/runtime.*.test.ts'];
 const few = ['loop', 'session', 'queue', 'delegate', 'merging', 'recover', 'waiting', 'watch'].map(
   (name) => `test/unit/runtime.${name}.test.ts`,
 );
+const several = [
+  ...few,
+  ...[
+    'aborts',
+    'child-events',
+    'delegate-tool',
+    'delivery',
+    'fork',
+    'outcomes',
+    'recover-abort',
+    'recover-calls',
+    'recover-sessions',
+    'rewind',
+    'sending',
+    'spawning',
+    'store-calls',
+    'tools',
+    'undo',
+    'waiting-children',
+  ].map((name) => `test/unit/runtime.${name}.test.ts`),
+  ...['crashes', 'deliveries', 'locks', 'queue', 'recover'].map(
+    (name) => `test/integration/runtime.${name}.test.ts`,
+  ),
+];
 
 /**
  * Tests with other users, disks, terminals, tracers, shells, providers' packages, examples, pages, large homes or many
@@ -211,7 +218,7 @@ function project(
 ) {
   const { include = [`test/${name}/**/*.test.ts`], ...rest } = more;
   // The lanes run on the usual store alone; on the other one, the full size runs them as the tests of the runtime.
-  const exclude = name === 'lanes' ? [] : name === 'later' ? [...elsewhere, ...anyStore] : lanes;
+  const exclude = name === 'lanes' ? [] : name === 'later' ? elsewhere : lanes;
   const setupFiles = onDisk.includes(name) ? [] : ['./test/support/use-memory.ts'];
   return { extends: true as const, test: { name, include, exclude, setupFiles, ...rest } };
 }
@@ -241,7 +248,7 @@ export default defineConfig({
       project('integration', { isolate: false, testTimeout }),
       // Tests of the runtime again, on a store that answers everything on a later tick: see test/support/deck.ts.
       project('later', {
-        include: sized(few, every, every),
+        include: sized(few, several, every),
         env: { TAPEDECK_STORE: 'later' },
         isolate: false,
         testTimeout,

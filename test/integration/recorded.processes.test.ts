@@ -7,6 +7,7 @@ import { openDeck } from '../support/deck.ts';
 import { startProcess } from '../support/process.ts';
 import { type ChatRequest, isAfterTools, startWholeProvider } from '../support/provider.ts';
 import { entryLines } from '../support/scripted.ts';
+import { sized } from '../support/size.ts';
 import { type TempHome, tempHome } from '../support/temp-home.ts';
 
 /** An application with a loop of its own. Its tool writes that it acts, and then never ends. */
@@ -203,23 +204,26 @@ const mortal = `
   console.log('said ' + (await text));
 `;
 
-const points = [
+/** Each point once. */
+const once = [
   ['run/begun', 2],
   ['answer/arrived', 1],
   ['answer/recorded', 1],
   ['call/ran', 1],
-  ['run/begun', 1],
   ['stream/before-save', 1],
-  ['stream/before-save', 2],
-  ['stream/saved', 1],
   ['stream/saved', 2],
-  ['answer/arrived', 2],
-  ['answer/recorded', 2],
   ['call/before-run', 1],
   ['call/recorded', 1],
 ] as const;
+const again = [
+  ['run/begun', 1],
+  ['stream/before-save', 2],
+  ['stream/saved', 1],
+  ['answer/arrived', 2],
+  ['answer/recorded', 2],
+] as const;
 
-test.each(points)(
+test.each(sized<readonly (readonly [string, number])[]>(once, once, [...once, ...again]))(
   'a process killed at %s, the %i. time: the next one ends the conversation',
   async (point, nth) => {
     await using provider = await startWholeProvider((request) =>
@@ -230,14 +234,7 @@ test.each(points)(
     using home = tempHome();
     const effects = home.file('effects');
     {
-      await using running = startProcess(
-        mortal,
-        home.path,
-        provider.url,
-        effects,
-        String(point),
-        String(nth),
-      );
+      await using running = startProcess(mortal, home.path, provider.url, effects, point, String(nth));
       await expect(running.done()).rejects.toThrow();
     }
     await using again = startProcess(mortal, home.path, provider.url, effects, 'none', '1');

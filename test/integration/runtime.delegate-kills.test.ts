@@ -21,7 +21,7 @@ const isLater = process.env.TAPEDECK_STORE === 'later';
 const isPush = sized(true, false, false);
 const timeout = sized(900_000, 900_000, 6 * 3_600_000);
 
-/** The points that processes pass here: of those that other tests cover too, half of the near ones, and all in a soak. */
+/** The points that processes pass here: of those that other tests cover too, a quarter of the near ones, and all in a soak. */
 const passed: readonly string[] = [
   ...delegationPoints,
   ...runPoints,
@@ -30,7 +30,7 @@ const passed: readonly string[] = [
 ].filter((point) => !/^(?:call\/approved|(?:alias|publish|redact|bundle)\/.*)$/.test(point));
 const own = passed.filter((point) => (delegationPoints as readonly string[]).includes(point));
 const near = passed.filter((point) => /^(?:fork|merge|inbox|run|answer|call)\//.test(point));
-const points = sized(own, [...own, ...near.filter((_, i) => i % 2 === 0)], passed);
+const points = sized(own, [...own, ...near.filter((_, i) => i % 4 === 0)], passed);
 
 /** The points that a first process alone passes. */
 const isFirst = (point: string) => /^(?:session|spawn)\/|^child\/started|^parent\/woken/.test(point);
@@ -166,7 +166,7 @@ test.skipIf(isPush)(
     const tookMs = performance.now() - began;
     const random = seeded(seed);
     const within = (share: number): DelegateDeath => ({ afterMs: random.below(tookMs * share) });
-    const [few, enough] = isLater ? [sized(1, 1, 20), 0] : [sized(1, 2, 70), sized(4, 6, 600)];
+    const [few, enough] = isLater ? [sized(1, 1, 20), 0] : [sized(1, 1, 70), sized(4, 4, 600)];
     let kills = 0;
     // A process that was quicker than its kill does not count: then more rounds follow.
     const rounds = function* (): Generator<DelegateRound> {

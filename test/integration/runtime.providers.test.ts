@@ -56,16 +56,14 @@ async function served(
   };
 }
 
-const isLater = process.env.TAPEDECK_STORE === 'later';
-
 const plain = modes.filter(({ providerOptions }) => providerOptions === undefined);
 
 describe.each(plain)('with $name', (mode) => {
   // A model that reads text alone cannot continue where there are pictures.
   const readable = goldenTapes.filter(({ name }) => mode.target.textOnly !== true || name !== 'files');
-  // On a push, and on a store that answers later, each tape continues with some of the modes.
+  // But for a soak, each tape continues with some of the modes.
   const tapes = readable.filter((_, i) =>
-    sized(i % 6 === plain.indexOf(mode) % 6, !isLater || i % 3 === plain.indexOf(mode) % 3, true),
+    sized(i % 6 === plain.indexOf(mode) % 6, i % 3 === plain.indexOf(mode) % 3, true),
   );
 
   test.each(tapes)('a copy of the golden tape "$name" continues to an answer', async ({ name, write }) => {

@@ -80,7 +80,7 @@ const refused = async (act: Promise<unknown>) =>
   );
 
 /** Git takes tens of processes for each of these: what the others do not show has its place in the full size. */
-const isFull = sized(false, process.env.TAPEDECK_STORE !== 'later', true);
+const isFull = sized(false, true, true);
 
 describe.skipIf(skipsGit('worktrees of children'))('a worktree for a child', () => {
   test('begins with all files of the repository, and leaves the repository unchanged', async () => {

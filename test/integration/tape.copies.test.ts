@@ -55,7 +55,7 @@ describe('while two processes append', () => {
       await using workers = await startStores(2);
       const home = await busyHome(dir, workers);
       using store = openTapeStore(home.path);
-      const copies = Array.from({ length: sized(4, 8, 100) }, (_, i) => dir.file(`copy-${i}.db`));
+      const copies = Array.from({ length: sized(4, 4, 100) }, (_, i) => dir.file(`copy-${i}.db`));
       for (const copy of copies) await store.backup(copy);
       await home.stop();
       const sizes = copies.map((path) => {
@@ -76,7 +76,7 @@ describe('while two processes append', () => {
       using dir = tempDir();
       await using workers = await startStores(2);
       const home = await busyHome(dir, workers);
-      const copies = Array.from({ length: sized(8, 12, 500) }, (_, i) => dir.file(`copy-${i}`));
+      const copies = Array.from({ length: sized(8, 8, 500) }, (_, i) => dir.file(`copy-${i}`));
       for (const copy of copies) {
         // In a process of its own: closing any descriptor of the file would drop this one's locks.
         spawnSync('cp', ['-r', dir.file('home'), copy]);

@@ -65,7 +65,7 @@ test('what a process has written when it passes any point is whole once it is re
     const text = existsSync(graph) ? readFileSync(graph, 'utf8') : '';
     expect({ act, ahead: graphPrefix(text, raw) }).toEqual({ act, ahead: [] });
   }
-  for (const { point, act, acks, ...copy } of sized(atEnds(homes), homes, homes))
+  for (const { point, act, acks, ...copy } of sized(atEnds(homes), atEnds(homes), homes))
     expect({ point, act, faults: faultsAfterRecovery(copy, acks) }).toEqual({ point, act, faults: [] });
   expect(Math.max(...homes.map(({ acks }) => acks.length))).toBeGreaterThan(15);
 });

@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { assistant, openTapeStore, type SqliteTapeStore, user } from '@tapedeck/tape';
 import { remotePoints } from '@tapedeck/tape/crash-point';
+import { openRemote, pull, push } from '@tapedeck/tape/remotes';
 import { expect, test } from 'vitest';
 import { diskFault, smallDisk } from '../support/obstacle.ts';
 import { startProcess } from '../support/process.ts';
@@ -35,6 +36,15 @@ const sharer = `
 const share = (dir: TempDir, home: string, act: 'push' | 'pull', point = 'none') =>
   startProcess(sharer, dir.file(`${home}.db`), dir.file('packs'), dir.file(`${home}-state`), act, point);
 
+/** The same in this process. */
+async function shareHere(dir: TempDir, home: string, act: 'push' | 'pull'): Promise<void> {
+  using store = openTapeStore(dir.file(`${home}.db`), { secrets: [] });
+  const state = dir.file(`${home}-state`);
+  const remote = await openRemote(dir.file('packs'), { state });
+  if (act === 'push') await push(store, remote, { state, secrets: [] });
+  else await pull(store, remote, { state });
+}
+
 function facesOf(store: SqliteTapeStore): unknown {
   return [store.bundles.heads(), [...store.verify()].map(({ message }) => message)];
 }
@@ -61,8 +71,7 @@ test('a kill at any place of a push or a pull leaves a remote and homes that the
     ] as const) {
       await using killed = share(dir, home, act, point);
       await killed.done().catch(() => undefined);
-      await using again = share(dir, home, act);
-      await again.done();
+      await shareHere(dir, home, act);
     }
     expect([point, stateOf(dir, 'b')]).toEqual([point, stateOf(dir, 'a')]);
     const packs = readdirSync(dir.file('packs')).filter((name) => name.endsWith('.zst'));
@@ -149,7 +158,7 @@ test('homes that share at random agree on all that did not go on in two ways, an
   timeout,
 }, async () => {
   const seed = Number(process.env.TAPEDECK_SEED ?? 20261126);
-  for (let round = 0; round < sized(2, 4, 1_000); round += 1) {
+  for (let round = 0; round < sized(2, 2, 1_000); round += 1) {
     const random = seeded(seed + round);
     using dir = tempDir();
     mkdirSync(dir.file('packs'));

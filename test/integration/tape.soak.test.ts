@@ -58,9 +58,9 @@ async function interrupt(worker: StoreProcess | undefined, until: number): Promi
 const crowds: readonly (readonly [number, number])[] = sized(
   [[4, 600]],
   [
-    [2, 2_000],
-    [8, 2_000],
-    [16, 3_000],
+    [2, 1_000],
+    [8, 1_000],
+    [16, 1_500],
   ],
   [
     [2, 60_000],

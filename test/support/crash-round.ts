@@ -40,7 +40,7 @@ export interface CrashRound {
 /** Every kind of act, and a new opening, occurs once in this many. */
 const actsPerCycle = Object.keys(crashActs).length + 1;
 /** What each worker does that is not killed before. */
-const acts = sized(actsPerCycle + 6, 40, 40);
+const acts = sized(actsPerCycle + 6, actsPerCycle + 6, 40);
 const recoveriesMax = 3;
 
 /**

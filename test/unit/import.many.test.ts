@@ -6,8 +6,8 @@ import { openStore } from '../support/store.ts';
 import { jsonl, model, person, says } from '../support/transcript.ts';
 
 /** How many copies there are, where there are few of them and where there are four times as many; and of branches. */
-const copied = sized([150, 600], [150, 600], [300, 1_200]) as readonly [number, number];
-const branched = sized([150, 600], [150, 600], [250, 1_000]) as readonly [number, number];
+const copied = sized([50, 200], [60, 240], [300, 1_200]) as readonly [number, number];
+const branched = sized([50, 200], [60, 240], [250, 1_000]) as readonly [number, number];
 
 type Raw = { readonly [field: string]: unknown };
 

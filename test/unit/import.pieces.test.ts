@@ -47,7 +47,7 @@ describe.skipIf(absent)(`real transcripts in pieces (skipped unless ${samples} i
   test.each(files)('read as one that is imported at once: %s', { timeout: 300_000 }, (file) => {
     const bytes = readFileSync(join(samples, file));
     const all = cutsOf(bytes);
-    const step = Math.max(1, Math.floor(all.length / sized(12, 15, all.length)));
+    const step = Math.max(1, Math.floor(all.length / sized(4, 5, all.length)));
     const cuts = all.filter((cut, i) => i % step === 0 || cut === bytes.length);
     using store = openStore();
     for (const cut of cuts) {

@@ -300,7 +300,7 @@ test('two calls of one answer that share one id are two calls, and each has its 
 const cycle: Record<string, unknown> = {};
 cycle.self = cycle;
 /** More than an entry holds. */
-const large = 50 * 1024 * 1024;
+const large = sized(17, 17, 50) * 1024 * 1024;
 
 /** What a tool does, and the beginning of the result that the model receives. */
 const odd: Readonly<Record<string, readonly [(o: { abortSignal?: AbortSignal }) => unknown, string]>> = {
@@ -352,12 +352,8 @@ const odd: Readonly<Record<string, readonly [(o: { abortSignal?: AbortSignal }) 
 
 const hanging: ReadonlySet<string> = new Set(['hangs', 'yields for ever without a pause']);
 
-const isLater = process.env.TAPEDECK_STORE === 'later';
-
-/** On a push, and on a store that answers later, none of the large results: see tape.large-outputs.test.ts. */
-const given = Object.keys(odd).filter((name) =>
-  sized(!name.includes('many MB'), !isLater || !name.includes('many MB'), true),
-);
+/** On a push none of the large results: see tape.large-outputs.test.ts. */
+const given = Object.keys(odd).filter((name) => sized(!name.includes('many MB'), true, true));
 
 test.each(given)('a tool that %s gets a recorded result, and the session continues', async (name) => {
   const [execute, expected] = odd[name] ?? [() => undefined, ''];
