@@ -1,10 +1,12 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { assistant, type HomeStore, openTapeStore, user } from '@tapedeck/tape';
 import { openPostgresStore } from '@tapedeck/tape/postgres';
 import { expect, test } from 'vitest';
 import { type CliOptions, json, startTape, tapeHere, tapeProcess } from '../support/cli.ts';
 import { connected, serverPlace } from '../support/postgres.ts';
+import { slowLink } from '../support/slow-link.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { followUi, startUi } from '../support/ui.ts';
 
@@ -250,6 +252,57 @@ test('the address of a process is not among its words', async () => {
   child.kill('SIGINT');
   expect((await done).code).toBe(130);
 });
+
+test('Ctrl-C ends a command at once whose server has fallen silent', { timeout: 120_000 }, async () => {
+  await using at = await place();
+  await using link = await slowLink(at.url);
+  await at.tape(['new', 'main'], { home: at.url });
+  const append = async (content: string) =>
+    await at.tape(['append', 'main'], { home: at.url, stdin: JSON.stringify({ content }) });
+  const { child, done, until } = startTape(['log', 'main', '--follow'], { ...at.options, home: link.url });
+  await append('Hello');
+  await until('Hello');
+  // It hears that there is more, and has no answer to what that is.
+  link.stopAfter(0);
+  await append('More');
+  await sleep(1_000);
+  const began = performance.now();
+  child.kill('SIGINT');
+  expect((await done).code).toBe(130);
+  expect(performance.now() - began).toBeLessThan(2_000);
+});
+
+test.each(['silent', 'gone'])(
+  'Ctrl-C ends a command that waits for children, also where the server is %s',
+  { timeout: 120_000 },
+  async (how) => {
+    await using at = await place();
+    await using link = await slowLink(at.url);
+    await at.tape(['new', 'main'], { home: at.url });
+    writeFileSync(at.dir.file('project/answers.json'), '[]');
+    const words = [
+      'delegate',
+      'main',
+      '--task',
+      'A',
+      '--engine',
+      'pg-boss',
+      '--model',
+      'script:answers.json',
+    ];
+    const { child, done, until } = startTape(words, { ...at.options, home: link.url });
+    await until('Hint: start one with: tape worker');
+    if (how === 'silent') link.stopAfter(0);
+    else await link[Symbol.asyncDispose]();
+    const began = performance.now();
+    child.kill('SIGINT');
+    expect((await done).code).toBe(130);
+    expect(performance.now() - began).toBeLessThan(4_000);
+    const { searchParams } = new URL(at.url);
+    await using client = await connected(at.url);
+    await client.query(`DROP SCHEMA IF EXISTS ${searchParams.get('schema')}_boss CASCADE`);
+  },
+);
 
 test('graph --export writes the bytes that a home in files has, and follows what others add', {
   timeout: 180_000,

@@ -151,6 +151,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'file-home',
     'progress-line',
     'server-home',
+    'blocked',
     'reference',
     'similar',
     'recent',

@@ -48,7 +48,7 @@ export type WritingOptions = Pick<StoreOptions, 'durability' | 'keepInboxes' | '
   readonly quiet?: boolean | undefined;
 };
 
-export type WritingIo = Pick<Io, 'env' | 'err' | 'statusIsTerminal'>;
+export type WritingIo = Pick<Io, 'env' | 'err' | 'statusIsTerminal' | 'interrupted'>;
 
 /**
  * Opens a home in a file for writing, and creates it if it does not exist. Records a home that is used for the first

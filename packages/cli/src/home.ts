@@ -138,7 +138,7 @@ async function openServerForWriting(
  * Opens a home for reading. Writes nothing, not even the repairs that a crash left to do.
  * @throws NotFoundError when the home does not exist; what `openOnServer` throws
  */
-export async function openForReading(home: Home, io: Pick<Io, 'env'>): Promise<HomeStore> {
+export async function openForReading(home: Home, io: Pick<Io, 'env' | 'interrupted'>): Promise<HomeStore> {
   if (home.server !== undefined) return await openOnServer(home, io, { access: 'read' });
   getHome(home);
   return openFileForReading(home, io);

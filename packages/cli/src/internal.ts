@@ -1,8 +1,9 @@
 /**
  * What the tests of this repository read of the command line, as `@tapedeck/cli/internal`: both parsers, what verbs and
- * options declare, the pages of the help, what the page of `tape ui` shows, and which names are like others. No promise
- * covers it. Imports `help` and what lies below it.
+ * options declare, the pages of the help, what the page of `tape ui` shows, which names are like others, and what becomes
+ * of Ctrl-C while a server is silent. No promise covers it. Imports `help` and what lies below it.
  */
+export { onBlocked } from './blocked.ts';
 export { readLine } from './command-line/full.ts';
 export { type Line, wordsOf } from './command-line/line.ts';
 export { withLiteralWords } from './command-line/literal-words.ts';

@@ -1,6 +1,7 @@
 import { type HomeStore, type Redact, type Secret, TapeError, type TapeStore } from '@tapedeck/tape';
 import { type Address, parseAddress, secretFault, secretsIn } from '@tapedeck/tape/internal';
 import type { PostgresHomeOptions } from '@tapedeck/tape/postgres';
+import { onBlocked } from './blocked.ts';
 import { NoDriverError, NotFoundError } from './errors/kinds.ts';
 import type { Io } from './io.ts';
 
@@ -55,7 +56,7 @@ interface At {
  */
 export async function openOnServer(
   at: At,
-  io: Pick<Io, 'env'>,
+  io: Pick<Io, 'env' | 'interrupted'>,
   {
     access,
     durability,
@@ -71,6 +72,7 @@ export async function openOnServer(
       return await openPostgresHome(given, {
         access,
         durability,
+        onBlocked: onBlocked(io),
         ...(keepInboxes !== undefined && { keepInboxes }),
         ...optionsOf(at, io, redact),
       });

@@ -48,7 +48,7 @@ export async function deckConfig(
     throw new UsageError(`cannot use ${model === '' ? '--model' : '--config'}: it is empty`);
   if (maxSteps !== undefined && !(maxSteps >= 1))
     throw new UsageError('cannot use --max-steps: it must be at least 1');
-  const engine = await engineFor(args.engine, { home, status });
+  const engine = await engineFor(args.engine, { home, status, io });
   const { settings } = namedIn(args);
   const { assertSpec, mergeConfig, secretsOfServers } = await import('@tapedeck/runtime/internal');
   const variable = io.env.TAPE_MODEL ?? '';

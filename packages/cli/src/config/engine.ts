@@ -1,5 +1,6 @@
 import type { RunEngine } from '@tapedeck/runtime';
 import type { QueueState } from '@tapedeck/runtime/pg-boss';
+import { endAsInterrupted } from '../blocked.ts';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
 import { shellWord } from '../escape.ts';
@@ -8,6 +9,8 @@ import { type Address, queueDriver, withDriver } from '../server-home.ts';
 
 /** After how many milliseconds it is looked whether a worker runs the first child, and how often after that. */
 const [firstLookMs, nextLookMs] = [3_000, 15_000];
+/** How often it is looked whether a command that was interrupted can still stop its children, in milliseconds. */
+const stopLookMs = 250;
 
 /**
  * The address of a home whose children workers can run.
@@ -62,7 +65,7 @@ export async function saysAwaited(
  */
 export async function engineFor(
   name: string | undefined,
-  context: Pick<Context, 'home' | 'status'>,
+  context: Pick<Context, 'home' | 'status' | 'io'>,
 ): Promise<RunEngine | undefined> {
   if (name !== 'pg-boss') return undefined;
   const server = serverOf(context.home, 'use --engine pg-boss');
@@ -72,7 +75,12 @@ export async function engineFor(
   const { startBeside } = engine;
   const said = new Set<string>();
   let timer: NodeJS.Timeout | undefined;
+  let stopping: NodeJS.Timeout | undefined;
   let isOver = false;
+  const begin = () => {
+    lookIn(firstLookMs);
+    stopping ??= endWhenGone(server, context);
+  };
   const lookIn = (ms: number) => {
     timer ??= setTimeout(async () => {
       await saysAwaited(server, context, said);
@@ -84,19 +92,38 @@ export async function engineFor(
     ...engine,
     work: async (handler) => await withDriver(shown, async () => await engine.work(handler)),
     start: async (run) => {
-      lookIn(firstLookMs);
+      begin();
       await engine.start(run);
     },
     ...(startBeside !== undefined && {
       startBeside: async (depth) => {
-        lookIn(firstLookMs);
+        begin();
         return await startBeside(depth);
       },
     }),
     stop: async (o) => {
       isOver = true;
       clearTimeout(timer);
+      // This can wait for a server that has gone, too.
       await engine.stop(o);
+      clearInterval(stopping);
     },
   };
+}
+
+/** Ends a command that was interrupted when the server of its children is away: without it, they cannot be stopped. */
+function endWhenGone(
+  server: Address,
+  { home, status, io }: Pick<Context, 'home' | 'status' | 'io'>,
+): NodeJS.Timeout {
+  let isAsking = false;
+  return setInterval(async () => {
+    if (!io.interrupted || isAsking) return;
+    isAsking = true;
+    if ((await awaitedBy(server)) === 'server') {
+      status(`Interrupted: the server of ${home.name} does not answer, and the children are left to workers`);
+      endAsInterrupted();
+    }
+    isAsking = false;
+  }, stopLookMs).unref();
 }

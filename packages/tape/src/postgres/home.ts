@@ -24,6 +24,11 @@ export interface PostgresHomeOptions extends Omit<PostgresOptions, 'connections'
   readonly access?: 'create' | 'write' | 'read';
   /** Inboxes without an owner stay as they are. */
   readonly keepInboxes?: boolean;
+  /**
+   * Called each 200 milliseconds in which the server has not answered a statement, with how many there were so far, and with 0
+   * when it has. The thread stands still meanwhile: no timer and no listener of a signal is called.
+   */
+  readonly onBlocked?: (ms: number) => void;
 }
 
 /**
@@ -47,7 +52,7 @@ export async function openPostgresHome(url: string, o: PostgresHomeOptions = {})
   } finally {
     await pool.end();
   }
-  const link = openLink(address);
+  const link = openLink(address, o.onBlocked);
   const { alone: locks } = new HomeLocks(address.schema);
   const db = new PostgresDb(address.shown, { ...link, locks, clock });
   try {

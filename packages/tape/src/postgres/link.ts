@@ -43,8 +43,14 @@ export interface Link {
   close(): void;
 }
 
-/** Opens a connection in another thread. It connects with the first statement. */
-export function openLink(address: Address): Link {
+/** How often it is said that a statement has no answer yet, in milliseconds. */
+const sayMs = 200;
+
+/**
+ * Opens a connection in another thread. It connects with the first statement.
+ * @param onBlocked see `PostgresHomeOptions`
+ */
+export function openLink(address: Address, onBlocked: (ms: number) => void = () => {}): Link {
   const { url, options, begin, shown } = address;
   const state = new Int32Array(new SharedArrayBuffer(8));
   const { port1: port, port2 } = new MessageChannel();
@@ -63,7 +69,13 @@ export function openLink(address: Address): Link {
       Atomics.store(state, places.answered, 0);
       port.postMessage(statements);
       // The signal of an earlier answer may come only now, when that answer has been seen without it.
-      while (Atomics.load(state, places.answered) === 0) Atomics.wait(state, places.answered, 0);
+      let waited = 0;
+      while (Atomics.load(state, places.answered) === 0) {
+        if (Atomics.wait(state, places.answered, 0, sayMs) !== 'timed-out') continue;
+        waited += sayMs;
+        onBlocked(waited);
+      }
+      if (waited > 0) onBlocked(0);
       const reply = receiveMessageOnPort(port)?.message as Reply;
       if ('answers' in reply) return reply.answers.map(asBuffers);
       const { message, code, index, answers } = reply.stopped;
