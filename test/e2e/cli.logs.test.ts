@@ -336,7 +336,7 @@ test('two processes that follow into one directory, and writers beside them, lea
   for (const { until } of running) await until(`verbose.md`);
   {
     using store = home.open();
-    for (let n = 0; n < sized(5, 40, 400); n += 1)
+    for (let n = 0; n < sized(5, 15, 400); n += 1)
       store.entries.append('main', [user(`Step ${n}`), assistant('So.')]);
     store.lineage.fork('main', { name: 'late' });
     store.entries.append('late', [assistant('Late.')]);

@@ -54,7 +54,7 @@ function longSession(home: string, count: number): void {
     store.entries.append(
       'main',
       Array.from({ length: 1000 }, (_, i) =>
-        assistant(`entry ${n + i} ${'x'.repeat(200)}`, { model: 'a/b', usage }),
+        assistant(`entry ${n + i} ${'x'.repeat(sized(200, 1_500, 200))}`, { model: 'a/b', usage }),
       ),
     );
 }
@@ -62,7 +62,7 @@ function longSession(home: string, count: number): void {
 describe.skipIf(!hasPeak)('120 MB suffice (needs /proc)', () => {
   test('for verbs that look at many sessions', { timeout: limit }, async () => {
     using dir = memoryDir();
-    manySessions(dir.path, sized(110, 5_500, 100_001));
+    manySessions(dir.path, sized(110, 4_400, 100_001));
     await within(dir.path, [
       'verify',
       'audit',
@@ -81,7 +81,7 @@ describe.skipIf(!hasPeak)('120 MB suffice (needs /proc)', () => {
 
   test('for verbs that look at a long session', { timeout: limit }, async () => {
     using dir = memoryDir();
-    longSession(dir.path, sized(1_000, 75_000, 1_000_000));
+    longSession(dir.path, sized(1_000, 30_000, 1_000_000));
     await within(dir.path, [
       'log main --jsonl',
       'log main --json',

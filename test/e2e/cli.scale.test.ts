@@ -46,7 +46,7 @@ describe('a heap of 192 MB suffices for', () => {
     'a long tape: it is printed, verified, searched and counted without being held in memory',
     async () => {
       using home = tempHome();
-      const count = sized(6_000, 60_000, 1_000_000);
+      const count = sized(6_000, 30_000, 1_000_000);
       {
         using store = home.open();
         store.sessions.open('main');
@@ -77,7 +77,7 @@ describe('a heap of 192 MB suffices for', () => {
 
   test('one JSON document of a long tape is printed as it is read', { timeout: limit }, async () => {
     using home = tempHome();
-    const count = sized(4_000, 20_000, 300_000);
+    const count = sized(4_000, 10_000, 300_000);
     {
       using store = home.open();
       store.sessions.open('main');
@@ -142,7 +142,7 @@ describe('a heap of 192 MB suffices for', () => {
     'many sessions: they are listed and verified',
     async () => {
       using home = tempHome();
-      const [tapes, forks] = [sized(200, 1_000, 100_000), sized(100, 500, 10_000)];
+      const [tapes, forks] = [sized(200, 600, 100_000), sized(100, 300, 10_000)];
       {
         using store = home.open();
         for (let n = 0; n < tapes; n += 1) store.sessions.open(`t${n}`);

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { assistant, type HomeStore, openTapeStore, user } from '@tapedeck/tape';
 import { openPostgresStore } from '@tapedeck/tape/postgres';
 import { expect, test } from 'vitest';
-import { type CliOptions, json, startTape, tapeHere, tapeProcess } from '../support/cli.ts';
+import { type CliOptions, json, startTape, tape, tapeHere, tapeProcess } from '../support/cli.ts';
 import { connected, serverPlace } from '../support/postgres.ts';
 import { slowLink } from '../support/slow-link.ts';
 import { tempDir } from '../support/temp-dir.ts';
@@ -27,7 +27,9 @@ async function place() {
     dir,
     shown: shown.href,
     options,
-    tape: async (args: readonly string[], more: CliOptions = {}) =>
+    tape: async (args: readonly string[], more: Omit<CliOptions, 'node'> = {}) =>
+      await tape(args, { ...options, ...more, env: { ...options.env, ...more.env } }),
+    process: async (args: readonly string[], more: CliOptions = {}) =>
       await tapeProcess(args, { ...options, ...more, env: { ...options.env, ...more.env } }),
     [Symbol.asyncDispose]: async () => {
       dir[Symbol.dispose]();
@@ -50,7 +52,7 @@ test('a home on a server is named by its address, and nothing says or keeps the 
   await using at = await place();
   const { url, shown } = at;
   const said: string[] = [];
-  const tape = async (args: readonly string[], more: CliOptions = {}) => {
+  const tape = async (args: readonly string[], more: Omit<CliOptions, 'node'> = {}) => {
     const result = await at.tape(args, more);
     said.push(result.stdout, result.stderr);
     return result;
@@ -105,7 +107,7 @@ test('a password comes from the file of all programs of PostgreSQL, for the home
   await using at = await place();
   const { username, password: secret, port } = new URL(at.url);
   const as = (home: string) => ({ home, env: { HOME: at.dir.path, PGUSER: decodeURIComponent(username) } });
-  const none = await at.tape(['sessions'], as(at.shown));
+  const none = await at.process(['sessions'], as(at.shown));
   expect([none.code, none.stderr]).toEqual([
     1,
     expect.stringMatching(/^Error: cannot use .*\nHint: .*PGPASSWORD, or in ~\/\.pgpass/),
@@ -116,8 +118,8 @@ test('a password comes from the file of all programs of PostgreSQL, for the home
     ['# of others', 'elsewhere:*:*:*:no', '*:1:*:*:no', `*:${port}:*:*:${escaped}`, ''].join('\n'),
     { mode: 0o600 },
   );
-  expect(await at.tape(['new', 'main'], as(at.shown))).toMatchObject({ code: 0, stderr: '' });
-  expect(await at.tape(['worker', '--health'], as(at.shown))).toMatchObject({
+  expect(await at.process(['new', 'main'], as(at.shown))).toMatchObject({ code: 0, stderr: '' });
+  expect(await at.process(['worker', '--health'], as(at.shown))).toMatchObject({
     code: 1,
     stderr: '',
     stdout: expect.stringContaining('no queue'),

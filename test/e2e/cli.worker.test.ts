@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import type { ScriptAnswer } from '@tapedeck/runtime/testing';
 import pg from 'pg';
 import { expect, test } from 'vitest';
-import { type CliOptions, json, jsonLines, type Running, startTape } from '../support/cli.ts';
+import { type CliOptions, json, jsonLines, type Running, startTape, tape } from '../support/cli.ts';
 import { serverPlace } from '../support/postgres.ts';
 import { ownServer } from '../support/postgres-server.ts';
 import { atFullSize } from '../support/size.ts';
@@ -49,7 +49,11 @@ async function place(given?: string) {
     url,
     said,
     openHome: server.openHome,
-    tape: async (...args: readonly string[]) => await start(args).done,
+    tape: async (...args: readonly string[]) => {
+      const result = await tape(args, options);
+      said.push(result.stdout, result.stderr);
+      return result;
+    },
     start,
     delegate: (...args: readonly string[]) => ['delegate', 'main', '--engine', 'pg-boss', ...model, ...args],
     /** Starts a worker, and waits until it works. */

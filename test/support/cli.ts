@@ -6,7 +6,7 @@ import { isObject } from '@tapedeck/tape/internal';
 import { bufferedIo, type Given } from './buffered-io.ts';
 import { compileCache } from './compile-cache.ts';
 import { checkContract } from './contract.ts';
-import { assertRunLineAgrees, formOf } from './parsers.ts';
+import { assertRunLineAgrees } from './parsers.ts';
 import { tapeProgram } from './programs.ts';
 import { sized } from './size.ts';
 
@@ -36,23 +36,27 @@ export interface Running {
 
 /**
  * Runs `tape` as a test of what a verb does may: on a push from the sources in this process, which is quicker by far;
- * in full the first command line of each form as a process of its own; in a soak each.
+ * in full the first command line of each verb as a process of its own; in a soak each.
  */
 export async function tape(
   args: readonly string[],
   options: Omit<CliOptions, 'node'> = {},
 ): Promise<CliResult> {
-  return await sized(tapeHere, firstAsProcess, tapeProcess)(args, options);
+  return await sized(tapeHere, firstOfVerb, tapeProcess)(args, options);
 }
 
-const forms = new Set<string>();
-
-async function firstAsProcess(args: readonly string[], options: HereOptions = {}): Promise<CliResult> {
-  const form = JSON.stringify(formOf(args));
-  const isFirst = !forms.has(form);
-  forms.add(form);
-  return await (isFirst ? tapeProcess : tapeHere)(args, options);
+/** Returns how to run command lines: the first of each verb as a process of its own, all others in this way. */
+export function firstAsProcess(others: typeof tapeHere): typeof tapeHere {
+  const verbs = new Set<string | undefined>();
+  return async (args, options) => {
+    const verb = args.find((word) => !word.startsWith('-'));
+    const isFirst = !verbs.has(verb);
+    verbs.add(verb);
+    return await (isFirst ? tapeProcess : others)(args, options);
+  };
 }
+
+const firstOfVerb = firstAsProcess(tapeHere);
 
 /** Runs `tape` as a process of its own: from the bundle that the build made. */
 export async function tapeProcess(args: readonly string[], options: CliOptions = {}): Promise<CliResult> {

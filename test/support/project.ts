@@ -31,7 +31,7 @@ export interface Project extends Disposable {
   file(name: string): string;
   /** Writes a file in the project and returns its path. */
   write(name: string, text: string | object): string;
-  /** Runs `tape` in the project, or below it: on a push in this process, in full mostly. */
+  /** Runs `tape` in the project, or below it: on a push in this process, in full but for the first of each verb. */
   tape(args: readonly string[], options?: Omit<CliOptions, 'node'>): Promise<CliResult>;
   /** The same as a process of its own, whatever the size: for what depends on how a process ends. */
   process(args: readonly string[], options?: Omit<CliOptions, 'node'>): Promise<CliResult>;

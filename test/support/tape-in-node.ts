@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import type { Given } from './buffered-io.ts';
-import { type CliResult, tapeProcess } from './cli.ts';
+import { type CliResult, firstAsProcess, tapeProcess } from './cli.ts';
 import { compileCache } from './compile-cache.ts';
 import { checkContract } from './contract.ts';
 import { sized } from './size.ts';
@@ -21,19 +21,12 @@ let last: Promise<unknown> = Promise.resolve();
  * after another; in full the first of each verb in a process of its own; in a soak each.
  */
 export async function tapeInNode(args: readonly string[], options: Given = {}): Promise<CliResult> {
-  return await sized(queued, firstAsProcess, tapeProcess)(args, options);
+  return await sized(queued, firstOfVerb, tapeProcess)(args, options);
 }
 
-const verbs = new Set<string | undefined>();
+const firstOfVerb = firstAsProcess(queued);
 
-async function firstAsProcess(args: readonly string[], options: Given = {}): Promise<CliResult> {
-  const verb = args.find((word) => !word.startsWith('-'));
-  const isFirst = !verbs.has(verb);
-  verbs.add(verb);
-  return await (isFirst ? tapeProcess : queued)(args, options);
-}
-
-async function queued(args: readonly string[], options: Given): Promise<CliResult> {
+async function queued(args: readonly string[], options: Given = {}): Promise<CliResult> {
   const result = last.then(async () => await ask({ args, options }));
   last = result.catch(() => {});
   return await result;

@@ -16,7 +16,7 @@ export interface TempHome extends Disposable {
   open(): SqliteTapeStore;
   /** Makes a session of these entries, without the command line. */
   session(name: string, ...drafts: Draft[]): void;
-  /** Runs `tape` in this home: on a push in this process, in full mostly. */
+  /** Runs `tape` in this home: on a push in this process, in full but for the first of each verb. */
   tape(args: readonly string[], options?: Omit<CliOptions, 'home' | 'node'>): Promise<CliResult>;
   /** The same as a process of its own, whatever the size. */
   process(args: readonly string[], options?: Omit<CliOptions, 'home'>): Promise<CliResult>;
