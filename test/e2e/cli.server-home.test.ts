@@ -6,6 +6,7 @@ import { openPostgresStore } from '@tapedeck/tape/postgres';
 import { expect, test } from 'vitest';
 import { type CliOptions, json, startTape, tape, tapeHere, tapeProcess } from '../support/cli.ts';
 import { connected, serverPlace } from '../support/postgres.ts';
+import { ownServer } from '../support/postgres-server.ts';
 import { slowLink } from '../support/slow-link.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { followUi, startUi } from '../support/ui.ts';
@@ -331,6 +332,36 @@ test('graph --export writes the bytes that a home in files has, and follows what
   expect(
     (await at.tape(['graph', '--export', join(here, 'session_graph.jsonl')], { home: at.url })).code,
   ).toBe(0);
+});
+
+test('log --follow and graph --export --follow go on when the server was restarted', {
+  timeout: 120_000,
+}, async () => {
+  await using server = await ownServer();
+  using dir = tempDir();
+  const write = async (act: (store: Awaited<ReturnType<typeof openPostgresStore>>) => unknown) => {
+    await using store = await openPostgresStore(server.url);
+    await act(store);
+  };
+  await write((store) => store.sessions.open('main'));
+  const options = { cwd: dir.path, env: { HOME: dir.path }, home: server.url };
+  const file = dir.file('graph.jsonl');
+  const log = startTape(['log', 'main', '--follow'], options);
+  const graph = startTape(['graph', '--export', file, '--follow'], options);
+  await graph.until('which has');
+  await write((store) => store.entries.append('main', [user('Before')]));
+  await log.until('Before');
+  await server.restart();
+  await write(async (store) => {
+    await store.entries.append('main', [user('Afterwards')]);
+    await store.sessions.open('other');
+  });
+  await log.until('Afterwards');
+  await expect.poll(() => readFileSync(file, 'utf8'), { timeout: 20_000 }).toContain('"session_id":"other"');
+  for (const running of [log, graph]) {
+    running.child.kill('SIGINT');
+    expect((await running.done).code).toBe(130);
+  }
 });
 
 test('tape ui shows it, follows what others add, and checks it in a process of its own', {

@@ -6,7 +6,7 @@ import { exit } from '../exit.ts';
 import { counted } from '../output/counted.ts';
 import { counting, withProgress } from '../output/progress.ts';
 import type { ShowProgress } from '../progress-line.ts';
-import { changesOf } from './changes.ts';
+import { onChanges } from './changes.ts';
 import { withheldText } from './export-form.ts';
 
 /** Which session is written to a directory of sessions, and whether it is kept up to date. */
@@ -49,6 +49,6 @@ export async function exportFolder(
   });
   if (withheld > 0) status(withheldText(withheld));
   if (signal === undefined) return exit.done;
-  for await (const _ of changesOf(store, signal)) await write(true, () => {});
+  await onChanges(store, signal, async () => await write(true, () => {}));
   return exit.interrupted;
 }

@@ -1,17 +1,14 @@
 import { resolve } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { type FileJournal, openJournal } from '@tapedeck/graph/journal';
 import { type HomeStore, TapeError } from '@tapedeck/tape';
 import { encodeLine } from '@tapedeck/tape/store';
 import type { Context } from '../context.ts';
 import { exit } from '../exit.ts';
 import { counted } from '../output/counted.ts';
+import { onChanges } from './changes.ts';
 
 /** How many lines are written at once. */
 const linesMax = 500;
-
-/** How often it is asked whether there are new lines, in milliseconds. Without a commit to the home the answer is no. */
-const lookMs = 200;
 
 /**
  * Writes the lineage to a graph file: the lines that it lacks, so that an interrupted export goes on. With `follow`, also
@@ -31,12 +28,7 @@ export async function exportGraph(
     const { g } = journal.tail();
     status(`Wrote ${counted(added, 'line')} to ${file}, which has ${g}`);
     if (!follow) return exit.done;
-    for (let seen = store.changes(); !io.interrupted; ) {
-      await sleep(lookMs, undefined, { signal: io.signal }).catch(() => {});
-      const now = store.changes();
-      if (now !== seen) addLines(store, journal);
-      seen = now;
-    }
+    await onChanges(store, io.signal, () => addLines(store, journal));
     return exit.interrupted;
   });
 }

@@ -10,7 +10,7 @@ import { counted } from '../output/counted.ts';
 import type { WrittenLog } from '../output/log-folder.ts';
 import { withProgress } from '../output/progress.ts';
 import type { ShowProgress } from '../progress-line.ts';
-import { changesOf } from '../session/changes.ts';
+import { onChanges } from '../session/changes.ts';
 import { needSession } from '../session/place.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
@@ -98,7 +98,7 @@ async function print(of: Of, options: Options, context: Context): Promise<number
   };
   await show();
   if (options.follow !== true) return 0;
-  for await (const _ of changesOf(of.store, io.signal)) await show(next);
+  await onChanges(of.store, io.signal, async () => await show(next));
   return exit.interrupted;
 }
 
@@ -177,7 +177,7 @@ async function writeAll(
     // Reading the signal keeps Ctrl-C from ending the process within a file.
     const { signal } = io;
     await updateAll(tell);
-    for await (const _ of changesOf(of.store, signal)) await updateAll(tell);
+    await onChanges(of.store, signal, async () => await updateAll(tell));
     return exit.interrupted;
   }
   const each = async (log: LogFile, at: WrittenLog) => {

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Status } from '@tapedeck/runtime';
 import { statusesOf } from '@tapedeck/runtime';
 import type { HomeStore } from '@tapedeck/tape';
+import { Patience } from '@tapedeck/tape/internal';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
 import { jsonText } from '../escape.ts';
@@ -115,20 +116,26 @@ async function printChanges(
   const busy = new Set<string>();
   let line = store.lineageHash()?.g ?? 0;
   let seen = '';
+  const patience = new Patience();
   for (let turn = 0; !signal.aborted; turn += 1) {
-    const stamp = `${store.changes()} ${shownAt(context)}`;
-    const newest = store.lineageHash()?.g ?? 0;
-    if (stamp !== seen || turn % pollsPerLook === 0)
-      for (const one of await look(new Set([...busy, ...namesIn(store, line + 1)]))) {
-        const text = jsonText(statusJson(one));
-        const isNews = before.get(one.session) !== text;
-        before.set(one.session, text);
-        if (isIdle(one)) busy.delete(one.session);
-        else busy.add(one.session);
-        if (isNews && (turn > 0 || all || !isIdle(one))) await printStatuses([one], context);
-      }
-    seen = stamp;
-    line = newest;
+    try {
+      const stamp = `${store.changes()} ${shownAt(context)}`;
+      const newest = store.lineageHash()?.g ?? 0;
+      if (stamp !== seen || turn % pollsPerLook === 0)
+        for (const one of await look(new Set([...busy, ...namesIn(store, line + 1)]))) {
+          const text = jsonText(statusJson(one));
+          const isNews = before.get(one.session) !== text;
+          before.set(one.session, text);
+          if (isIdle(one)) busy.delete(one.session);
+          else busy.add(one.session);
+          if (isNews && (turn > 0 || all || !isIdle(one))) await printStatuses([one], context);
+        }
+      seen = stamp;
+      line = newest;
+      patience.renew();
+    } catch (error) {
+      await patience.wait(error);
+    }
     await sleep(pollMs, undefined, { signal }).catch(() => {});
   }
   return exit.interrupted;

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Entry, Seq, TapeStore } from '@tapedeck/tape';
-import { isObject } from '@tapedeck/tape/internal';
+import { isObject, Patience } from '@tapedeck/tape/internal';
 import type { Chunk } from './chunks.ts';
 
 /** News of a tape: an entry, or a chunk of an answer in progress. */
@@ -64,22 +64,27 @@ export async function* follow(
   let next = from ?? ((await store.sessions.find(ref))?.head ?? 0) + 1;
   const sent = new Map<string, number>();
   const isStopped = () => signal?.aborted === true;
-  while (!isStopped()) {
-    const changes = await store.changes();
-    // Checked before reading, so that this round still reads what the last owner wrote.
-    const isIdle = await isOver();
-    for await (const entry of store.entries.read(ref, { from: next })) {
-      next = entry.seq + 1;
-      yield { type: 'entry', entry };
+  const patience = new Patience();
+  while (!isStopped())
+    try {
+      const changes = await store.changes();
+      // Checked before reading, so that this round still reads what the last owner wrote.
+      const isIdle = await isOver();
+      for await (const entry of store.entries.read(ref, { from: next })) {
+        next = entry.seq + 1;
+        yield { type: 'entry', entry };
+      }
+      yield* livePieces(store, ref, { next, sent });
+      if (isIdle) return;
+      patience.renew();
+      for (let looks = 1; (await store.changes()) === changes; looks += 1) {
+        if (isStopped()) return;
+        await sleep(pollMs, undefined, { signal }).catch(() => {});
+        if (looks % ownerLooks === 0 && (await isOver())) break;
+      }
+    } catch (error) {
+      await patience.wait(error);
     }
-    yield* livePieces(store, ref, { next, sent });
-    if (isIdle) return;
-    for (let looks = 1; (await store.changes()) === changes; looks += 1) {
-      if (isStopped()) return;
-      await sleep(pollMs, undefined, { signal }).catch(() => {});
-      if (looks % ownerLooks === 0 && (await isOver())) break;
-    }
-  }
 }
 
 async function* livePieces(

@@ -7,12 +7,19 @@ import { usePasswordFile } from './password-file.ts';
 /** How long a server may take to accept a connection. */
 const connectMs = 10_000;
 
+/**
+ * After how long a connection is probed that is silent: a firewall forgets it after some minutes, without a word to both ends,
+ * and one that only listens would wait for ever.
+ */
+const probeMs = 30_000;
+
 /** The settings of each connection to a home. */
 function settingsOf({ url, options }: Pick<Address, 'url' | 'options'>): ClientConfig {
   return {
     connectionString: url,
     application_name: 'tapedeck',
     keepAlive: true,
+    keepAliveInitialDelayMillis: probeMs,
     ...(options !== '' && { options }),
   };
 }

@@ -1,4 +1,6 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client, Pool } from 'pg';
+import { againMs, awayMs } from '../db/away.ts';
 import type { Address } from './address.ts';
 import { clientOf } from './connect.ts';
 import { typed } from './errors.ts';
@@ -21,7 +23,7 @@ const nothing: Told = { all: 0, ours: 0, leases: 0 };
 
 /**
  * Counts what others commit to a home, as the server tells it. A connection of its own listens from the first question on;
- * when it is lost, the count moves, so that readers look, and the next question listens again.
+ * when it is lost, the next question listens again, and then the count moves, so that readers look.
  */
 export class Listener {
   readonly #address: Address;
@@ -35,6 +37,7 @@ export class Listener {
   #hearing: Client | undefined;
   /** Counts for all owners: they have to look when a connection was lost. */
   #anew = 0;
+  #lostAt = Number.NEGATIVE_INFINITY;
 
   constructor(address: Address, pool: Pool) {
     this.#address = address;
@@ -49,15 +52,16 @@ export class Listener {
   /** A number that is another one soon after each commit; with a session, after those that its owner has to look at. */
   async count(session?: string): Promise<number> {
     this.#listening ??= this.#listen();
+    const listening = this.#listening;
     try {
-      await this.#listening;
+      await listening;
     } catch (error) {
-      this.#listening = undefined;
-      throw typed(this.#address.shown, error);
+      if (this.#listening === listening) this.#listening = undefined;
+      if (performance.now() - this.#lostAt > awayMs) throw typed(this.#address.shown, error);
+      await sleep(againMs);
     }
     if (session === undefined) return this.#count;
-    const { all, ours, leases } = this.#ofOwners.get(session) ?? nothing;
-    return this.#anew + all - Math.min(ours, leases);
+    return this.#anew + openIn(this.#ofOwners.get(session) ?? nothing);
   }
 
   /**
@@ -84,28 +88,34 @@ export class Listener {
 
   async #listen(): Promise<Client> {
     const client = clientOf(this.#address);
-    const lost = () => {
-      this.#count += 1;
-      this.#anew += 1;
-      this.#listening = undefined;
-      this.#hearing = undefined;
-      this.#ofOwners.clear();
-    };
-    client.on('error', lost);
-    client.on('end', lost);
     client.on('notification', ({ payload = '', processId }) => {
       this.#count += 1;
       if (payload.startsWith('!'))
         this.#tell(payload.slice(1), { all: 1, ours: this.#ours.has(processId) ? 1 : 0 });
     });
-    await client.connect();
-    await client.query(`${this.#address.begin}; LISTEN ${channelOf(this.#address)}`);
+    try {
+      await client.connect();
+      await client.query(`${this.#address.begin}; LISTEN ${channelOf(this.#address)}`);
+    } catch (error) {
+      void client.end().catch(() => {});
+      throw error;
+    }
+    client.once('end', () => this.#lose());
     // A program that only listens has ended.
     (client as unknown as { unref(): void }).unref();
     this.#count += 1;
     this.#anew += 1;
     this.#hearing = client;
     return client;
+  }
+
+  /** What was told before counts no less behind it: the count of an owner never comes back to what it was. */
+  #lose(): void {
+    this.#listening = undefined;
+    this.#hearing = undefined;
+    this.#lostAt = performance.now();
+    for (const told of this.#ofOwners.values()) this.#anew += openIn(told);
+    this.#ofOwners.clear();
   }
 
   #tell(session: string, more: Partial<Told>): void {
@@ -116,6 +126,11 @@ export class Listener {
       leases: leases + (more.leases ?? 0),
     });
   }
+}
+
+/** How often the owner of a session had to look. */
+function openIn({ all, ours, leases }: Told): number {
+  return all - Math.min(ours, leases);
 }
 
 /** The processes of the server behind the connections of a pool, as they come and go. */
