@@ -160,6 +160,7 @@ const lanes = [
   'test/integration/postgres.clock.test.ts',
   'test/integration/postgres.copies.test.ts',
   'test/integration/postgres.follow.test.ts',
+  'test/integration/postgres.forged.test.ts',
   'test/integration/postgres.growth.test.ts',
   'test/integration/postgres.pgbouncer.test.ts',
   'test/integration/postgres.random.test.ts',

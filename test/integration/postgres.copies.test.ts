@@ -1,16 +1,12 @@
-import { execFileSync } from 'node:child_process';
-import { chmodSync, chownSync, existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { openTapeStore, type TapeStore, user } from '@tapedeck/tape';
-import { openPostgresHome } from '@tapedeck/tape/postgres';
+import { openPostgresHome, openPostgresStore } from '@tapedeck/tape/postgres';
 import { expect, test } from 'vitest';
 import { adopt, bundleOf } from '../support/bundles.ts';
+import { installedServer, isPostgresInstalled } from '../support/installed-postgres.ts';
 import { serverPlace } from '../support/postgres.ts';
-import { serverUser } from '../support/postgres-programs.ts';
-import { freePort } from '../support/postgres-server.ts';
 import { playScript } from '../support/script.ts';
-import { openStore } from '../support/store.ts';
-import { dirIn } from '../support/temp-dir.ts';
+import { openStore, refusal } from '../support/store.ts';
 
 type Home = Pick<Awaited<ReturnType<typeof openPostgresHome>>, 'sessions'>;
 
@@ -37,50 +33,64 @@ test('a bundle of a file is taken in by a home on a server, and one of that by a
   }
 });
 
-/** The newest PostgreSQL that Debian has installed with its server: `pg_dump` reads no server that is newer. */
-const installed = '/usr/lib/postgresql';
-const [newest] = (existsSync(installed) ? readdirSync(installed) : [])
-  .filter((version) => existsSync(join(installed, version, 'bin/initdb')))
-  .toSorted((a, b) => Number(b) - Number(a));
-
-test.runIf(newest !== undefined)(
+test.runIf(isPostgresInstalled)(
   'a home is dumped by pg_dump and restored by pg_restore with all it has (needs postgresql)',
   async () => {
-    const program = (name: string) => join(installed, newest ?? '', 'bin', name);
-    using dir = dirIn(existsSync('/dev/shm') ? '/dev/shm' : '/tmp');
-    chmodSync(dir.path, 0o711);
-    const data = dir.file('data');
-    mkdirSync(data, { mode: 0o700 });
-    const owner = serverUser();
-    if (owner !== undefined) chownSync(data, owner.uid, owner.gid);
-    const run = (name: string, ...args: readonly string[]) =>
-      execFileSync(program(name), args, { ...owner, cwd: '/', stdio: 'ignore', env: { PGPASSWORD: 'x' } });
-    const port = String(await freePort());
-    run('initdb', '-D', data, '--no-sync', '--encoding=UTF8', '-U', 'tapedeck', '--auth=trust');
-    const flags = `-p ${port} -c listen_addresses=127.0.0.1 -c unix_socket_directories= -c fsync=off`;
-    run('pg_ctl', '-D', data, '-w', '-o', flags, 'start');
+    using at = await installedServer();
+    const { run, server, url } = at;
+    const dump = join(at.place('dump'), 'home.dump');
+    for (const name of ['deck', 'restored']) run('createdb', ...server, name);
+    const home = await openPostgresHome(url('deck'));
+    await playScript(home as unknown as TapeStore);
+    const before = [headsOf(home), [...home.lineage.read()]];
+    home.close();
+    run('pg_dump', ...server, '-Fc', '--schema=tapedeck', '-f', dump, 'deck');
+    run('pg_restore', ...server, '-d', 'restored', '--exit-on-error', dump);
+    const restored = await openPostgresHome(url('restored'));
     try {
-      const server = ['-h', '127.0.0.1', '-p', port, '-U', 'tapedeck'];
-      for (const name of ['deck', 'restored']) run('createdb', ...server, name);
-      const url = (database: string) => `postgres://tapedeck@127.0.0.1:${port}/${database}`;
-      const home = await openPostgresHome(url('deck'));
+      expect([headsOf(restored), [...restored.lineage.read()]]).toEqual(before);
+      expect([...restored.verify()]).toEqual([]);
+      const { head = 0 } = restored.sessions.find('main') ?? {};
+      restored.entries.append('main', [user('It goes on.')]);
+      expect(restored.sessions.find('main')?.head).toBe(head + 1);
+    } finally {
+      restored.close();
+    }
+  },
+);
+
+test.runIf(isPostgresInstalled)(
+  'a standby is read and followed as the server that it follows, and refuses who would write (needs postgresql)',
+  { timeout: 120_000 },
+  async () => {
+    using at = await installedServer();
+    const { run, server, url } = at;
+    run('createdb', ...server, 'deck');
+    const home = await openPostgresHome(url('deck'));
+    try {
       await playScript(home as unknown as TapeStore);
-      const before = [headsOf(home), [...home.lineage.read()]];
-      home.close();
-      run('pg_dump', ...server, '-Fc', '--schema=tapedeck', '-f', join(data, 'home.dump'), 'deck');
-      run('pg_restore', ...server, '-d', 'restored', '--exit-on-error', join(data, 'home.dump'));
-      const restored = await openPostgresHome(url('restored'));
+      const data = join(at.place('standby'), 'data');
+      run('pg_basebackup', ...server, '-D', data, '-R', '-X', 'stream', '-c', 'fast', '--no-sync');
+      const standby = url('deck', await at.start(data));
+      const reading = await openPostgresHome(standby, { access: 'read' });
       try {
-        expect([headsOf(restored), [...restored.lineage.read()]]).toEqual(before);
-        expect([...restored.verify()]).toEqual([]);
-        const { head = 0 } = restored.sessions.find('main') ?? {};
-        restored.entries.append('main', [user('It goes on.')]);
-        expect(restored.sessions.find('main')?.head).toBe(head + 1);
+        expect(headsOf(reading)).toEqual(headsOf(home));
+        expect([...reading.verify()]).toEqual([]);
+        const seen = reading.changes();
+        home.entries.append('main', [user('News')]);
+        const headHash = home.sessions.find('main')?.headHash;
+        await expect.poll(() => reading.changes(), { timeout: 10_000 }).not.toBe(seen);
+        await expect.poll(() => reading.sessions.find('main')?.headHash).toBe(headHash);
+        const refused = { code: 'TAPE_CANNOT_OPEN', data: { reason: 'read-only' } };
+        expect(refusal(() => reading.entries.append('main', [user('x')]))).toMatchObject(refused);
+        for (const access of ['write', 'create'] as const)
+          await expect(openPostgresHome(standby, { access })).rejects.toMatchObject(refused);
+        await expect(openPostgresStore(standby)).rejects.toMatchObject(refused);
       } finally {
-        restored.close();
+        reading.close();
       }
     } finally {
-      run('pg_ctl', '-D', data, '-m', 'immediate', 'stop');
+      home.close();
     }
   },
 );

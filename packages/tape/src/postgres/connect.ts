@@ -42,16 +42,20 @@ export function clientOf(address: Pick<Address, 'url' | 'options'>): Client {
 /**
  * Makes a pool of connections to a home. The first of them asks the server what it is, and notes its time.
  * Connecting throws TAPE_CANNOT_OPEN for a pooler that gives each transaction another connection, for a server that only
- * reads, and for a database that cannot hold every text.
+ * reads where something is to be written, and for a database that cannot hold every text.
  */
 export function poolOf(
   address: Address,
-  { max, clock }: { readonly max: number; readonly clock: ServerClock },
+  {
+    max,
+    clock,
+    isReading = false,
+  }: { readonly max: number; readonly clock: ServerClock; readonly isReading?: boolean },
 ): Pool {
   let isGreeted = false;
   const begin = async (client: ClientBase) => {
     // First: what a connection of such a pooler sets stays there for others.
-    if (!isGreeted) await greet(client, address, clock);
+    if (!isGreeted) await greet(client, address, { clock, isReading });
     isGreeted = true;
     await client.query(address.begin);
   };
@@ -75,17 +79,26 @@ interface Said extends Answered {
 }
 
 /** Notes the time of the server, and refuses one that cannot have a home, or that cannot be reached by connections. */
-async function greet(client: ClientBase, address: Address, clock: ServerClock): Promise<void> {
+async function greet(
+  client: ClientBase,
+  address: Address,
+  { clock, isReading }: { readonly clock: ServerClock; readonly isReading: boolean },
+): Promise<void> {
   const said = await clock.measure(async () => {
     const { rows } = await client.query<Said>(
-      `SELECT pg_backend_pid() AS pid, pg_is_in_recovery() AS reads_only,
+      `SELECT pg_backend_pid() AS pid, pg_is_in_recovery() OR current_setting('default_transaction_read_only') = 'on' AS reads_only,
          current_setting('server_encoding') AS encoding, now FROM (${timeQuestion}) clock`,
     );
     const [first] = rows;
     if (first === undefined) throw new TypeError('the server says nothing of itself');
     return first;
   });
-  if (said.reads_only) throw refused(address, 'read-only', 'the server only reads: it follows another one');
+  if (said.reads_only && !isReading)
+    throw refused(
+      address,
+      'read-only',
+      'the server only reads: it follows another one, or its default is read-only',
+    );
   if (said.encoding !== 'UTF8')
     throw refused(
       address,

@@ -42,7 +42,7 @@ export async function openPostgresHome(url: string, o: PostgresHomeOptions = {})
   const isReading = access === 'read';
   const address = parseAddress(url, o);
   const clock = new ServerClock();
-  const pool = poolOf(address, { max: 1, clock });
+  const pool = poolOf(address, { max: 1, clock, isReading });
   const sources = systemSources({ now: clock.now, uptime: () => undefined, ...o });
   try {
     if (access !== 'create') await assertMade(pool, address, { isReading });

@@ -9,6 +9,7 @@ import { againMs, awayMs } from '../db/away.ts';
 import { isLost } from './errors.ts';
 import { places, type Reply, type Sent, type ThreadData } from './link.ts';
 import { type Answer, type Statement, type Stopped, sendAll } from './pipeline.ts';
+import { cannotListen, tellReplayed } from './replayed.ts';
 
 const { url, options, begin, channel, state, port } = workerData as ThreadData & {
   readonly port: MessagePort;
@@ -20,13 +21,24 @@ let isClosed = false;
 
 const tell = (): void => void Atomics.add(state, places.told, 1);
 
+async function listenOn(made: Client): Promise<void> {
+  try {
+    await made.query(`${begin}; LISTEN ${channel}`);
+  } catch (error) {
+    if (!cannotListen(error)) throw error;
+    await made.query(begin);
+    const { clientOf } = await import('./connect.ts');
+    void tellReplayed(made, clientOf({ url, options }), tell);
+  }
+}
+
 async function connect(): Promise<Client> {
   const { clientOf } = await import('./connect.ts');
   const made = clientOf({ url, options });
   made.on('notification', tell);
   try {
     await made.connect();
-    await made.query(`${begin}; LISTEN ${channel}`);
+    await listenOn(made);
   } catch (error) {
     void made.end().catch(() => {});
     throw error;

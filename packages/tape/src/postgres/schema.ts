@@ -221,6 +221,13 @@ CREATE FUNCTION lineage_guard() RETURNS trigger LANGUAGE plpgsql AS $$
 CREATE TRIGGER lineage_insert BEFORE INSERT ON lineage FOR EACH ROW EXECUTE FUNCTION lineage_guard();
 CREATE TRIGGER lineage_change BEFORE UPDATE OR DELETE ON lineage FOR EACH ROW
   EXECUTE FUNCTION refuse('lineage is append-only: no line is ever changed or deleted');
+CREATE TRIGGER entry_truncate BEFORE TRUNCATE ON entry EXECUTE FUNCTION refuse('entries are append-only: none is ever deleted');
+CREATE TRIGGER tape_truncate BEFORE TRUNCATE ON tape EXECUTE FUNCTION refuse('tapes are append-only: none is ever deleted');
+CREATE TRIGGER blob_truncate BEFORE TRUNCATE ON blob EXECUTE FUNCTION refuse('bytes are append-only: only a redaction may drop some');
+CREATE TRIGGER blob_ref_truncate BEFORE TRUNCATE ON blob_ref
+  EXECUTE FUNCTION refuse('references to bytes are append-only: only a redaction may drop one');
+CREATE TRIGGER lineage_truncate BEFORE TRUNCATE ON lineage
+  EXECUTE FUNCTION refuse('lineage is append-only: no line is ever changed or deleted');
 `;
 
 /**

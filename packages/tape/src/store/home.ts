@@ -3,6 +3,7 @@ import { rebuildConversation } from '../check/conversation.ts';
 import { examine, type Finding } from '../check/doctor.ts';
 import { type LooseEnds, looseEnds, looseEndsIn } from '../check/loose-ends.ts';
 import type { Problem } from '../check/problem.ts';
+import { verifyReferences } from '../check/references.ts';
 import { rebuildUsage } from '../check/usage.ts';
 import { crashPoint } from '../crash-point.ts';
 import type { Db } from '../db/db.ts';
@@ -289,9 +290,9 @@ export class HomeStore implements TapeStore {
     yield* verifyEach(this.#at.db, this.#tapesOf(ids), o.onProgress);
   }
 
-  /** Yields what the checks of the database itself report; a server has none to ask. */
-  verifyDatabase(): Iterable<Problem> {
-    return [];
+  /** Yields what the checks of the database itself report; of one on a server, rows that refer to missing ones. */
+  *verifyDatabase(): Iterable<Problem> {
+    yield* verifyReferences(this.#at.db);
   }
 
   /** Counts the sessions and entries of the store, or those that a session reads. */
