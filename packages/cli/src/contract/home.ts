@@ -97,10 +97,10 @@ const before = z.unknown().describe('value before; null without one');
 export const homeVerbs: Contracts = {
   init: {
     json: printed({
-      home: text('directory of the tape home'),
+      home: text('directory of the tape home, or its address on a server'),
       created: flag('false when it was a tape home before'),
     }),
-    quiet: 'the directory',
+    quiet: 'the directory, or the address',
     exits: { 1: 'the file cannot be made or opened', 5: 'another kind of file is in its place' },
   },
   export: {

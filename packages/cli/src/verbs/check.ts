@@ -23,7 +23,7 @@ export const check: Verb = defineVerb({
   paged: true,
   summary: 'Check home, entries, lineage, graph file and unfinished work',
   detail:
-    'Does what verify, audit and doctor do, and prints the findings in sections. docs/findings.md explains each. With a name: ' +
+    'Does what verify, audit and doctor do, and prints the findings in sections. A home on a server has no graph file. docs/findings.md explains each. With a name: ' +
     'checks that session, the entries that it inherits, and the work of its descendants. Exits 5 when something recorded was ' +
     'changed or lost, 1 when only work is not finished, and 0 when there is nothing but notes. Without a name it also says when the ' +
     'last import was, and which transcripts their tool is about to delete that are not on a tape. --fix rebuilds projections and ' +

@@ -14,8 +14,8 @@ export function findTape(db: Db, realm: string, ref: Ref): TapeRow | undefined {
  * place; then a name, `name~n`, an alias, and a ULID. A deleted session is found by its ULID alone.
  */
 export function findNamed(db: Db, realm: string, ref: Ref): TapeRow | undefined {
-  // Plain JavaScript can pass anything, which is the name of no session.
-  if (typeof ref !== 'string') return undefined;
+  // Plain JavaScript can pass anything, which is the name of no session. A server keeps no text with U+0000.
+  if (typeof ref !== 'string' || ref.includes('\0')) return undefined;
   if (isUlid(ref)) {
     const alone = tapeByUlidAlone(db, realm, ref);
     if (alone !== undefined) return alone;
