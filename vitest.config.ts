@@ -159,6 +159,7 @@ const lanes = [
   'test/integration/postgres.bad-input.test.ts',
   'test/integration/postgres.clock.test.ts',
   'test/integration/postgres.copies.test.ts',
+  'test/integration/postgres.disk-full.test.ts',
   'test/integration/postgres.follow.test.ts',
   'test/integration/postgres.forged.test.ts',
   'test/integration/postgres.growth.test.ts',
