@@ -2,10 +2,19 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import type { ScriptAnswer } from '@tapedeck/runtime/testing';
 import pg from 'pg';
 import { expect, test } from 'vitest';
-import { type CliOptions, json, jsonLines, type Running, startTape, tape } from '../support/cli.ts';
+import {
+  type CliOptions,
+  json,
+  jsonLines,
+  type Running,
+  startTape,
+  tape,
+  tapeProcess,
+} from '../support/cli.ts';
 import { serverPlace } from '../support/postgres.ts';
 import { ownServer } from '../support/postgres-server.ts';
 import { atFullSize } from '../support/size.ts';
+import { slowLink } from '../support/slow-link.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 /** What an address has that no output may have. */
@@ -234,4 +243,19 @@ test.runIf(atFullSize)('a worker whose reader has ended runs its child, and ends
     stdout: expect.stringContaining('completed, merged into'),
   });
   expect((await worker.done).code).toBe(0);
+});
+
+test('a command whose connection is lost says that the server may have done it', async () => {
+  await using server = await serverPlace();
+  {
+    using store = await server.openHome();
+    store.sessions.open('main');
+  }
+  await using link = await slowLink(server.url);
+  // Enough for it to find the session, and too few for its act.
+  link.cutAfter(8);
+  const { code, stderr } = await tapeProcess(['anchor', 'main', 'here'], { home: link.url });
+  expect(code).toBe(1);
+  expect(stderr).toMatch(/^Error: cannot use postgres:.*: the connection failed: .*\n/);
+  expect(stderr).toContain('Hint: the server may have done it: look with: tape sessions --home ');
 });

@@ -9,10 +9,12 @@ import {
 } from '@opentelemetry/sdk-trace-base';
 import { openDeck } from '@tapedeck/runtime';
 import { pgBoss, queueState } from '@tapedeck/runtime/pg-boss';
+import { openPostgresStore } from '@tapedeck/tape/postgres';
 import pg from 'pg';
 import { expect, test } from 'vitest';
 import { bossScene, recordOf } from '../support/boss.ts';
 import { serverPlace } from '../support/postgres.ts';
+import { slowLink } from '../support/slow-link.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 const limit = 600_000;
@@ -165,6 +167,36 @@ test(
     await expect(main.delegate({ task: 'Look' }, { model: 'no name' })).rejects.toMatchObject({
       code: 'SESSION_NO_MODEL',
     });
+    await worker.idle();
+  },
+  limit,
+);
+
+test(
+  'a process that waits for children waits for the server, too, whenever its connections are lost',
+  async () => {
+    await using at = await home();
+    using dir = tempDir();
+    writeFileSync(dir.file('script.json'), JSON.stringify([{ text: 'done', delayMs: 300 }]));
+    await using worker = await openDeck({
+      store: at.store,
+      model: `script:${dir.file('script.json')}`,
+      env: {},
+      engine: pgBoss(at.url, { concurrency: 2 }),
+    });
+    await using link = await slowLink(at.url);
+    await using deck = await openDeck({
+      store: openPostgresStore(link.url),
+      env: {},
+      engine: pgBoss(link.url),
+    });
+    const main = await deck.session('main');
+    const delegation = main.delegate(['Look', 'Listen', 'Taste', 'Smell']);
+    await delegation.started;
+    for await (const { type } of delegation) if (type === 'child-ended') link.cut();
+    const merged = { status: 'completed', text: 'done', merged: { state: 'merged' } };
+    expect(await delegation).toMatchObject([merged, merged, merged, merged]);
+    expect(await recordOf(at.store, 'main')).toMatchObject({ results: 4, merged: 4, repeatedMerges: 0 });
     await worker.idle();
   },
   limit,

@@ -10,6 +10,8 @@ export function serverHint(code: string, server: string, reason: unknown): strin
       return reason === 'privilege'
         ? `have the owner of the schema upgrade it with: tape init ${home}`
         : `upgrade it with: tape init ${home}`;
+    case 'TAPE_IO':
+      return reason === 'lost' ? `the server may have done it: look with: tape sessions ${home}` : undefined;
     case 'TAPE_LOCKED':
       return 'try again: other processes change what this needs';
     case 'TAPE_CORRUPT':

@@ -27,6 +27,7 @@ import { type StartedChild, spawned } from '../ui/started.ts';
 import { type Delivered, deliver } from './deliver.ts';
 import { ChildrenElsewhere } from './elsewhere.ts';
 import { type Forked, forkTasks, lineFor } from './fork-tasks.ts';
+import { onceBack } from './once-back.ts';
 import { type Delegated, type DelegateTask, runOptionsOf } from './options.ts';
 import type { ChildEvent, ChildOutcome, RunEnd } from './outcome.ts';
 import type { DelegationParts, Delegator } from './parts.ts';
@@ -330,14 +331,14 @@ export class Delegation<Outcomes extends readonly ChildOutcome<unknown>[] = read
   async #merge(forked: Forked, run: RunEnd): Promise<ChildOutcome<unknown>> {
     const { child, task, earlier } = forked;
     if (run.broken === true) await this.#recordBroken(await child.info(), run);
-    const info = run.row ?? (await child.info());
-    const { result, fault: unfit } = await this.#resultOf(info, task);
+    const info = await this.#onceBack(async () => run.row ?? (await child.info()));
+    const { result, fault: unfit } = await this.#onceBack(() => this.#resultOf(info, task));
     const ended = { session: child.name, ...earlier, usage: run.usage, ...result };
     if (run.waits === true || run.closed === true) {
       const error = run.error ?? `cannot merge '${child.name}' yet: it waits for an answer`;
       const waits = run.waits === true ? ({ waits: true } as const) : {};
       const outcome = { ...ended, status: 'running', merged: undefined, error, ...waits } as const;
-      await this.#show(forked, outcome);
+      await this.#onceBack(() => this.#show(forked, outcome));
       return outcome;
     }
     const status = run.broken === true ? 'failed' : (info.task ?? 'completed');
@@ -350,10 +351,10 @@ export class Delegation<Outcomes extends readonly ChildOutcome<unknown>[] = read
       ...(message !== undefined && { error: { ...(code !== undefined && { code }), message } }),
     });
     // Before its report reaches the parent, whose run may then end.
-    await this.#show(forked, { status, text: ended.text, error: message ?? unfit });
+    await this.#onceBack(() => this.#show(forked, { status, text: ended.text, error: message ?? unfit }));
     runPoint('child/ended');
     try {
-      const { merged, fault } = this.#ofThis(forked, await this.#deliver(info, run));
+      const { merged, fault } = this.#ofThis(forked, await this.#onceBack(() => this.#deliver(info, run)));
       if (merged !== undefined) this.#events.push({ type: 'child-merged', session: child.name, merged });
       // The refused result is recorded as a failure, so read the outcome again.
       if (fault !== undefined) {
@@ -416,6 +417,12 @@ export class Delegation<Outcomes extends readonly ChildOutcome<unknown>[] = read
     } catch {
       // The forced merge reports the failure.
     }
+  }
+
+  /** Who waits for children that others run waits for the server, too. */
+  async #onceBack<T>(act: () => Promise<T>): Promise<T> {
+    if (this.#elsewhere === undefined) return await act();
+    return await onceBack(act, () => this.#signal.aborted || this.#parts.closing.aborted);
   }
 
   /** Merges a child whose task has ended. Retries while the process that ran it still has its lease. */

@@ -27,6 +27,8 @@ export class WorkerLine implements AsyncDisposable {
   readonly #jobs: string[] = [];
   #isOver = false;
   #client: Client | undefined;
+  /** A connection takes one statement after another. */
+  #told: Promise<unknown> = Promise.resolve();
   #waiting: NodeJS.Timeout | undefined;
   #connecting: Promise<void>;
 
@@ -59,8 +61,11 @@ export class WorkerLine implements AsyncDisposable {
 
   #tell(what: 'lock' | 'unlock', job: string): void {
     const name = what === 'lock' ? 'pg_try_advisory_lock' : 'pg_advisory_unlock';
+    const client = this.#client;
     // A connection that is lost has unlocked all, and the next one locks what is done then.
-    this.#client?.query(`SELECT ${name}($1, $2)`, [...lockOf(this.#schema, job)]).catch(() => {});
+    this.#told = this.#told
+      .then(() => client?.query(`SELECT ${name}($1, $2)`, [...lockOf(this.#schema, job)]))
+      .catch(() => {});
   }
 
   async #open(): Promise<void> {
@@ -71,6 +76,7 @@ export class WorkerLine implements AsyncDisposable {
       client.on('notification', ({ payload = '' }) => this.#onCancel(payload));
       this.#client = client;
       for (const job of this.#jobs) this.#tell('lock', job);
+      await this.#told;
       await client.query(`LISTEN ${cancelChannel(this.#schema)}`);
     } catch {
       this.#again(this.#client);
