@@ -107,7 +107,7 @@ test.skipIf(isPush)(
     const { url } = provider;
     const whole = await wholeRun(url);
     const few = isLater && sized(true, true, false);
-    const deaths = deathsAmong(whole).filter((_, i) => !few || i % 5 === seed % 5);
+    const deaths = deathsAmong(whole).filter((_, i) => !few || i % 3 === seed % 3);
     const died: Death[] = [];
     using stack = new DisposableStack();
     const homes = deaths.map(() => stack.use(memoryHome()));
