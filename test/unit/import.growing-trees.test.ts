@@ -389,6 +389,24 @@ describe('a session that went on here', () => {
     expect(reconcile(store, planned(retyped)).filter(({ added }) => added > 0)).toEqual([]);
   });
 
+  test('drops nothing of an answer of which only a part had come', () => {
+    const records = [
+      person({ uuid: 'u1' }, 'plan it'),
+      model({ uuid: 'a1', parent: 'u1', id: 'm1' }, [says('I think')]),
+      model({ uuid: 'a2', parent: 'a1', id: 'm1' }, [says('a plan')]),
+    ];
+    const store = openStore();
+    reconcile(store, planned(records.slice(0, 2)));
+    store.entries.append('s-1', [asks('and here?'), assistant('Here, too.')]);
+    const before = view(store.views.entries('s-1')).messages;
+    // A part of it again, as in an older copy of the file, adds nothing.
+    for (const n of [3, 3, 2]) reconcile(store, planned(records.slice(0, n)));
+    expect(view(store.views.entries('s-1')).messages).toEqual(before);
+    const [, answer] = view(store.views.entries('s-1-2')).messages;
+    expect(answer?.content).toEqual([says('I think'), says('a plan')]);
+    expect(store.sessions.list({ all: true })).toHaveLength(2);
+  });
+
   test('gets nothing new when its source has nothing new', () => {
     const store = openStore();
     reconcile(store, planned(retyped));

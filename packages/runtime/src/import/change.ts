@@ -1,4 +1,4 @@
-import type { Draft, JsonObject, Seq } from '@tapedeck/tape';
+import type { Draft, Json, JsonObject, Seq } from '@tapedeck/tape';
 import { storedTexts } from '@tapedeck/tape/internal';
 import { type Counted, contentMark, type Imported, most, requestOf, type Shown } from './imported.ts';
 import { LaterDraft, wholeDraft } from './later-draft.ts';
@@ -67,19 +67,29 @@ export function sameOf(plan: ConversationPlan, tape: Imported): Pick<Change, 'sa
 
 /**
  * Whether a plan has nothing that its tape lacks, as that of an older copy of a source: all that is settled in it is shown,
- * and what is not, such as an answer of which only a part had come, the tape knows. Pure.
+ * and what is not, such as an answer of which only a part had come, the tape knows, with no less content. Pure.
+ * @param payloadAt the content of an entry of the tape
  */
-export function saysNothingNew({ spine, settled, asides }: ConversationPlan, tape: Imported): boolean {
+export function saysNothingNew(
+  { spine, settled, asides }: ConversationPlan,
+  tape: Imported,
+  payloadAt: (seq: Seq) => Json | undefined,
+): boolean {
   const shown = new Map(tape.shown.map((entry) => [entry.key, entry]));
   return (
     asides.every(({ draft }) => tape.known.has(draft.key ?? '')) &&
     spine.every((draft, i) => {
       const entry = shown.get(draft.key ?? '');
-      if (i >= settled)
-        return entry !== undefined || draft.meta?.repaired === true || isAnswered(draft, tape);
-      return entry !== undefined && isSame(draft, entry);
+      if (entry === undefined)
+        return i >= settled && (draft.meta?.repaired === true || isAnswered(draft, tape));
+      return isSame(draft, entry) || (i >= settled && !isLonger(draft, payloadAt(entry.seq)));
     })
   );
+}
+
+/** Whether a draft has more content than an entry of the same record, of which only a part had come then. */
+function isLonger(draft: Draft, payload: Json | undefined): boolean {
+  return JSON.stringify(wholeDraft(draft).payload).length > JSON.stringify(payload ?? null).length;
 }
 
 /** Whether a tape has an answer to the same request: under another id, where it is a copy of that. */
