@@ -407,6 +407,24 @@ describe('a session that went on here', () => {
     expect(store.sessions.list({ all: true })).toHaveLength(2);
   });
 
+  test('drops nothing of an answer of which a person had rewound a part', () => {
+    const records = [
+      person({ uuid: 'u1' }, 'plan it'),
+      model({ uuid: 'a1', parent: 'u1', id: 'm1' }, [says('I think')], { usage: { output_tokens: 3 } }),
+      model({ uuid: 'a2', parent: 'a1', id: 'm1' }, [says('a plan')], { usage: { output_tokens: 7 } }),
+    ];
+    const store = openStore();
+    reconcile(store, planned(records.slice(0, 2)));
+    const [prompt] = store.entries.read('s-1', { kind: 'message' });
+    store.history.rewind('s-1', prompt?.seq ?? 0);
+    for (const n of [2, 3, 3]) reconcile(store, planned(records.slice(0, n)));
+    expect(view(store.views.entries('s-1')).messages).toHaveLength(1);
+    const [, answer] = view(store.views.entries('s-1-2')).messages;
+    expect(answer?.content).toEqual([says('I think'), says('a plan')]);
+    expect(store.sessions.calls().reduce((sum, { usage }) => sum + usage.output, 0)).toBe(7);
+    expect(store.sessions.list({ all: true })).toHaveLength(2);
+  });
+
   test('gets nothing new when its source has nothing new', () => {
     const store = openStore();
     reconcile(store, planned(retyped));

@@ -1,4 +1,4 @@
-import type { Draft, Json, JsonObject, Seq } from '@tapedeck/tape';
+import type { Draft, JsonObject, Seq } from '@tapedeck/tape';
 import { storedTexts } from '@tapedeck/tape/internal';
 import { type Counted, contentMark, type Imported, most, requestOf, type Shown } from './imported.ts';
 import { LaterDraft, wholeDraft } from './later-draft.ts';
@@ -49,7 +49,11 @@ export function changeOf(
 
 /** Whether a person has rewound what a plan has behind some drafts, and it has no record that came since. */
 function isRewound({ spine }: ConversationPlan, { rewound, known }: Imported, same: number): boolean {
-  return rewound.has(spine[same]?.key ?? '') && spine.slice(same).every(({ key = '' }) => known.has(key));
+  const isKnown = (draft: Draft) => {
+    const { key = '' } = draft;
+    return known.has(key) && !isLonger(draft, rewound.get(key) ?? Number.POSITIVE_INFINITY);
+  };
+  return rewound.has(spine[same]?.key ?? '') && spine.slice(same).every(isKnown);
 }
 
 /** How much of a plan a tape shows, and the position behind which it shows something else. */
@@ -68,28 +72,25 @@ export function sameOf(plan: ConversationPlan, tape: Imported): Pick<Change, 'sa
 /**
  * Whether a plan has nothing that its tape lacks, as that of an older copy of a source: all that is settled in it is shown,
  * and what is not, such as an answer of which only a part had come, the tape knows, with no less content. Pure.
- * @param payloadAt the content of an entry of the tape
  */
-export function saysNothingNew(
-  { spine, settled, asides }: ConversationPlan,
-  tape: Imported,
-  payloadAt: (seq: Seq) => Json | undefined,
-): boolean {
+export function saysNothingNew({ spine, settled, asides }: ConversationPlan, tape: Imported): boolean {
   const shown = new Map(tape.shown.map((entry) => [entry.key, entry]));
   return (
     asides.every(({ draft }) => tape.known.has(draft.key ?? '')) &&
     spine.every((draft, i) => {
       const entry = shown.get(draft.key ?? '');
-      if (entry === undefined)
-        return i >= settled && (draft.meta?.repaired === true || isAnswered(draft, tape));
-      return isSame(draft, entry) || (i >= settled && !isLonger(draft, payloadAt(entry.seq)));
+      if (entry !== undefined && isSame(draft, entry)) return true;
+      if (i < settled) return false;
+      const length = entry?.length ?? tape.rewound.get(draft.key ?? '');
+      if (length !== undefined) return !isLonger(draft, length);
+      return draft.meta?.repaired === true || isAnswered(draft, tape);
     })
   );
 }
 
-/** Whether a draft has more content than an entry of the same record, of which only a part had come then. */
-function isLonger(draft: Draft, payload: Json | undefined): boolean {
-  return JSON.stringify(wholeDraft(draft).payload).length > JSON.stringify(payload ?? null).length;
+/** Whether a draft has more content than an entry of its key, of which only a part had come then. */
+function isLonger(draft: Draft, length: number): boolean {
+  return JSON.stringify(wholeDraft(draft).payload).length > length;
 }
 
 /** Whether a tape has an answer to the same request: under another id, where it is a copy of that. */

@@ -234,11 +234,7 @@ export class ConversationWriter {
     const before = this.#beforeRewind(tape);
     const same = before?.same ?? tape.change.same;
     // A source that only has less than before, such as an older copy of it.
-    if (
-      same === conversation.spine.length ||
-      this.#saysNothingNew(this.#session, imported) ||
-      this.#isInBranch()
-    )
+    if (same === conversation.spine.length || saysNothingNew(conversation, imported) || this.#isInBranch())
       return this.#receipt({ ...nothing, isBehind: true });
     const parent = this.#session;
     this.#n = this.#next;
@@ -261,17 +257,9 @@ export class ConversationWriter {
     const settled = { ...conversation, spine: conversation.spine.slice(0, conversation.settled) };
     const other = copies.family(firstKeyIn(conversation))?.family.showing(settled, () => true);
     const ids = [this.#session, ...branches, ...(other === undefined ? [] : [other.id])];
-    const all = ids.map((id) => [id, importedIn(this.#store, id)] as const);
-    const known = new Set(all.flatMap(([, one]) => [...one.known]));
-    return all.some(([id, one]) => this.#saysNothingNew(id, { ...one, known }));
-  }
-
-  /** Whether a session has all of the conversation. */
-  #saysNothingNew(session: string, imported: Imported): boolean {
-    return saysNothingNew(this.#writing.conversation, imported, (seq) => {
-      const [entry] = this.#store.entries.read(session, { from: seq, to: seq });
-      return entry?.payload;
-    });
+    const all = ids.map((id) => importedIn(this.#store, id));
+    const known = new Set(all.flatMap((one) => [...one.known]));
+    return all.some((one) => saysNothingNew(conversation, { ...one, known }));
   }
 
   /**

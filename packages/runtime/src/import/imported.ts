@@ -12,6 +12,8 @@ export interface Shown extends Pick<Entry, 'seq' | 'kind'> {
   readonly key: string;
   /** What its content is known by; undefined where that was redacted. */
   readonly content: string | undefined;
+  /** How long its content is, as JSON. */
+  readonly length: number;
   /** The calls that a message makes. */
   readonly calls: readonly string[];
 }
@@ -38,8 +40,8 @@ export interface Imported {
   readonly elsewhere?: Counted | undefined;
   /** The last position that readers see of a conversation that went on here. */
   readonly ownWork?: Seq;
-  /** The keys of what a person took out of sight, with a rewind. */
-  readonly rewound: ReadonlySet<string>;
+  /** What a person took out of sight, with a rewind: how long each content is, as JSON, by its key. */
+  readonly rewound: ReadonlyMap<string, number>;
 }
 
 /** How a rewind says that an import wrote it. */
@@ -52,7 +54,7 @@ export const nothingImported: Imported = {
   known: new Set(),
   counted: new Map(),
   requests: new Map(),
-  rewound: new Set(),
+  rewound: new Map(),
 };
 
 /** The key of a draft, of which an entry of a tape may be a later writing. */
@@ -106,7 +108,7 @@ function readIn(
   const counted = new Map<string, JsonObject>();
   const answers = new Map<string, Set<string>>();
   const shown: Shown[] = [];
-  const hidden = new Map<Seq, string[]>();
+  const hidden = new Map<Seq, (readonly [key: string, length: number])[]>();
   let ownWork: Seq | undefined;
   let range = 0;
   for (const entry of store.entries.read(session, { from, ...(at !== undefined && { to: at }) })) {
@@ -131,11 +133,12 @@ function readIn(
     }
     if (isShown && entry.seq > since) shown.push(shownOf(entry, key));
     if (hiddenBy === undefined) continue;
+    const one = [key, JSON.stringify(entry.payload).length] as const;
     const others = hidden.get(hiddenBy);
-    if (others === undefined) hidden.set(hiddenBy, [key]);
-    else others.push(key);
+    if (others === undefined) hidden.set(hiddenBy, [one]);
+    else others.push(one);
   }
-  const rewound = new Set([...hidden.values()].flat());
+  const rewound = new Map([...hidden.values()].flat());
   const requests = new Map<string, JsonObject>();
   for (const [request, [answer = '', ...others]] of answers) {
     const usage = counted.get(answer);
@@ -152,9 +155,11 @@ export function isOfImport({ key, meta, payload }: Entry): boolean {
 /** An entry as an import compares it. */
 export function shownOf({ seq, kind, mark, name, ref, payload, meta }: Entry, key: string): Shown {
   const { again: _, usageBefore: __, ...own } = meta;
+  const text = JSON.stringify(payload);
   return {
     ...{ seq, kind, mark, name, ref, key },
-    content: payload === null ? undefined : contentMark(JSON.stringify(payload), JSON.stringify(own)),
+    content: payload === null ? undefined : contentMark(text, JSON.stringify(own)),
+    length: text.length,
     calls: kind === 'message' ? clientCalls(payload) : [],
   };
 }
