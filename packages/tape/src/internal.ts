@@ -8,7 +8,7 @@ export type { Finding } from './check/doctor.ts';
 export type { LooseEnds } from './check/loose-ends.ts';
 export { stopsReading } from './check/problem.ts';
 export { newIds, type Sources } from './clock.ts';
-export { Patience } from './db/away.ts';
+export { isAway, Patience } from './db/away.ts';
 export { artifactOf, isObjectName, patchPaths, workspaceClosed } from './entry/artifact.ts';
 export { type Call, callOf } from './entry/call.ts';
 export { argumentsText, callText } from './entry/call-text.ts';

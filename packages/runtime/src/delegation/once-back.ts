@@ -1,16 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { TapeError } from '@tapedeck/tape';
+import { isAway } from '@tapedeck/tape/internal';
 
 const pauseMs = 200;
-
-/** Whether an act may have failed only since the server of the tapes was away: its connection was lost, or none came about. */
-function wasAway(error: unknown): boolean {
-  return (
-    error instanceof TapeError &&
-    ((error.code === 'TAPE_IO' && error.data.reason === 'lost') ||
-      (error.code === 'TAPE_CANNOT_OPEN' && error.data.reason === 'unreachable'))
-  );
-}
 
 /**
  * Does an act of the database once the server of the tapes is back, however often the connection is lost. The act must be
@@ -22,7 +13,7 @@ export async function onceBack<T>(act: () => Promise<T>, isOver: () => boolean):
     try {
       return await act();
     } catch (error) {
-      if (!wasAway(error) || isOver()) throw error;
+      if (!isAway(error) || isOver()) throw error;
       await sleep(pauseMs);
     }
   }

@@ -8,7 +8,7 @@ export const againMs = 250;
 export const awayMs = 15_000;
 
 /** Whether an error says that a server cannot be reached: the same can succeed in a moment. */
-function isAway(error: unknown): boolean {
+export function isAway(error: unknown): boolean {
   return error instanceof TapeError && (error.data.reason === 'lost' || error.data.reason === 'unreachable');
 }
 
