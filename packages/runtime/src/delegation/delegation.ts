@@ -449,7 +449,9 @@ export class Delegation<Outcomes extends readonly ChildOutcome<unknown>[] = read
             await settleParent(this.#parts, info, { leaves: 'repeatable', deadline: 0 }),
         });
       } catch (error) {
-        if (!childIsBusy(error) || this.#signal.aborted || closing.aborted) throw error;
+        // Elsewhere its owner has ended it, and gives its lease back in a moment.
+        const isLeft = this.#signal.aborted && this.#elsewhere === undefined;
+        if (!childIsBusy(error) || isLeft || closing.aborted) throw error;
         await sleep(pollMs);
       }
     }
