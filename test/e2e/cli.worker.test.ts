@@ -252,9 +252,13 @@ test('a command whose connection is lost says that the server may have done it',
     store.sessions.open('main');
   }
   await using link = await slowLink(server.url);
+  using dir = tempDir();
   // Enough for it to find the session, and too few for its act.
   link.cutAfter(8);
-  const { code, stderr } = await tapeProcess(['anchor', 'main', 'here'], { home: link.url });
+  const { code, stderr } = await tapeProcess(['anchor', 'main', 'here'], {
+    home: link.url,
+    env: { HOME: dir.path },
+  });
   expect(code).toBe(1);
   expect(stderr).toMatch(/^Error: cannot use postgres:.*: the connection failed: .*\n/);
   expect(stderr).toContain('Hint: the server may have done it: look with: tape sessions --home ');
