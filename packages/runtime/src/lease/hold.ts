@@ -22,7 +22,7 @@ export interface Hold {
   readonly lease: Lease;
   /** Aborts when another owner has taken over the session. */
   readonly lost: AbortSignal;
-  /** The pending items of the inbox, as far as the store has told of them. */
+  /** The pending items of the inbox that the store has reported. */
   inbox(): Promise<readonly InboxItem[]>;
   /**
    * Executes the pending items; `taken` holds the entries that replace the inputs of a run. Call it only at

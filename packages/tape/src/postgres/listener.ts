@@ -109,7 +109,7 @@ export class Listener {
     return client;
   }
 
-  /** What was told before counts no less behind it: the count of an owner never comes back to what it was. */
+  /** The count of an owner keeps what the lost connection had reported: it never comes back to an earlier number. */
   #lose(): void {
     this.#listening = undefined;
     this.#hearing = undefined;

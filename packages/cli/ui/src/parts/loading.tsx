@@ -23,7 +23,7 @@ export function Loading({ again, words = 'Loading' }: Waiting) {
   useLayoutEffect(() => {
     const { current } = place;
     const main = current?.closest('main');
-    // Who hears the page may not be told of what is busy: the button would be no use.
+    // A screen reader may say nothing of what is busy, and would hide the button with it.
     main?.setAttribute('aria-busy', String(!isLate));
     return () => {
       main?.removeAttribute('aria-busy');
