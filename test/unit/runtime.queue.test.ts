@@ -134,6 +134,21 @@ test('an interruption does not stop the run that it has started, however long th
   expect(await run.following).toMatchObject({ finish: 'stop', text: 'At once.' });
 });
 
+test('an interruption that waits for a run is what the next run begins with, however long that takes to begin', async () => {
+  const store = openStore();
+  const methods: string[] = [];
+  const slow = wrapStore(store, ({ method, act }) => {
+    methods.push(method);
+    // An owner looks into its inbox several times before it knows the session.
+    return methods.at(-2) === 'leases.acquire' ? sleep(400).then(act) : act();
+  });
+  await using home = await scriptedDeck([{ text: 'Hello.' }], { store: slow });
+  const main = await home.deck.session('main');
+  store.inbox.post('main', { body: { type: 'input', drafts: [user('Hi')] }, mode: 'interrupt' });
+  expect(await main.run()).toMatchObject({ finish: 'stop', text: 'Hello.' });
+  expect(entryLines(store.entries.read('main')).slice(1)).toEqual(['user: Hi', 'assistant: Hello.']);
+});
+
 test('a call that needs approval waits, and runs when it is approved', async () => {
   let paid = 0;
   const pay = tool({

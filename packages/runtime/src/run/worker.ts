@@ -57,6 +57,8 @@ export class Worker {
   readonly #posting = new Set<Promise<unknown>>();
   /** The options of the last answer, for the sessions above. */
   #above: Above | undefined;
+  /** Whether the current run still has to choose what it begins with: a message that waits may be that. */
+  #isChoosing = false;
   #closed = false;
   #instructions: string | undefined;
 
@@ -198,6 +200,7 @@ export class Worker {
       return started.run;
     }
     this.#current = started;
+    this.#isChoosing = request.input === undefined;
     if (request.above !== undefined) this.#above = request.above;
     this.#serve(async () => await this.#work(request.run, { first: started }), started);
     return started.run;
@@ -313,6 +316,7 @@ export class Worker {
     this.#serving = undefined;
     this.#optionsOf.clear();
     this.#handled.clear();
+    this.#isChoosing = false;
     if (this.status.state === 'busy' || this.status.state === 'retrying') this.#enter({ state: 'idle' });
   }
 
@@ -375,6 +379,9 @@ export class Worker {
     const started = { ...first, request: { ...first.request, ...found } };
     if (found.items !== undefined) this.#handled.begin(first.control, found.items);
     this.#current = started;
+    this.#isChoosing = false;
+    // What was left waiting meanwhile may interrupt it. A failed look is harmless, as that of a poll is.
+    if (found.items === undefined && found.inboxIsEmpty !== true) await held.look().catch(() => {});
     return { held, started };
   }
 
@@ -473,7 +480,8 @@ export class Worker {
   /** Handles new inbox items: an abort or an interrupting message aborts the run immediately. */
   #readInbox(waiting: readonly InboxItem[]): void {
     if (this.#current === undefined) return;
-    const request = this.#handled.requestOf(waiting, this.#lease.held?.lease.owner);
+    const items = this.#isChoosing ? waiting.filter(({ body }) => body.type === 'abort') : waiting;
+    const request = this.#handled.requestOf(items, this.#lease.held?.lease.owner);
     if (request === undefined) return;
     const { run, control } = this.#current;
     if ('abort' in request) run.abort(request.abort);
