@@ -126,7 +126,7 @@ describe('a copy of a session with an abandoned branch', () => {
     ['that its records name', named],
     ['that nothing names', copyOf],
   ])(
-    '%s stores and counts nothing again, and the branch is one session, whichever comes first',
+    '%s stores and counts nothing again, and each of both has the branch, whichever comes first',
     (_, copy) => {
       for (const order of [
         [source, copy(source)],
@@ -135,15 +135,38 @@ describe('a copy of a session with an abandoned branch', () => {
         const store = openStore();
         for (const file of [...order, ...order]) take(store, file);
         const { sessions, output } = stateOf(store);
-        const branches = Object.keys(sessions).filter((name) => name.includes('branch'));
-        expect(Object.keys(sessions)).toHaveLength(3);
-        expect(texts(store, branches[0] ?? '')).toEqual(['plan it', 'did plan it', 'do it', 'did do it']);
+        const branches = ['s-1-branch-a2p', 's-2-branch-a2p'];
+        expect(Object.keys(sessions)).toEqual(['s-1', branches[0], 's-2', branches[1]]);
+        for (const branch of branches)
+          expect(texts(store, branch)).toEqual(['plan it', 'did plan it', 'do it', 'did do it']);
         for (const name of ['s-1', 's-2']) expect(texts(store, name).at(-1)).toBe('did do it in Rust');
         expect([owned(store), output]).toEqual([6, 3 * 5]);
         expect([...store.verify()]).toEqual([]);
       }
     },
   );
+
+  test.each([
+    ['that its records name', named],
+    ['that nothing names', copyOf],
+  ])('%s and goes on from the branch leaves that to its source, whichever comes first', (_, copy) => {
+    const fromBranch = copy([...source, ...said('c1', 'a2', 'and a test')]);
+    const [one, other] = [
+      [source, fromBranch],
+      [fromBranch, source],
+    ].map((order) => {
+      const store = openStore();
+      for (const file of [...order, ...order]) take(store, file);
+      expect([owned(store), stateOf(store).output]).toEqual([8, 4 * 5]);
+      expect([...store.verify()]).toEqual([]);
+      return stateOf(store);
+    });
+    expect(other).toEqual(one);
+    expect(one?.sessions['s-1-branch-a2p']).toMatchObject({
+      texts: ['plan it', 'did plan it', 'do it', 'did do it'],
+      parent: 's-1',
+    });
+  });
 
   test('goes on from the branch as a fork of it, and has one where it says more there', () => {
     const on = said('c1', 'a2', 'and a test');
@@ -157,7 +180,8 @@ describe('a copy of a session with an abandoned branch', () => {
     expect(store.sessions.find('s-2')?.parent).toBe('s-1-branch-a2p');
     expect(texts(store, 's-3').at(-1)).toBe('did go on');
     const { sessions, output } = stateOf(store);
-    expect(Object.keys(sessions)).toEqual(['s-1', 's-1-branch-a2p', 's-2', 's-3']);
+    const own = ['s-2', 's-2-branch-a3p', 's-3', 's-3-branch-a2p'];
+    expect(Object.keys(sessions)).toEqual(['s-1', 's-1-branch-a2p', ...own]);
     expect([owned(store), output]).toEqual([10, 5 * 5]);
     // In the branch of the copy something more is said: it is a fork of what has the rest.
     const more = copyOf(

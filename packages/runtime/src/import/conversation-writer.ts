@@ -149,7 +149,6 @@ export class ConversationWriter {
   #copied(): Reconciled | undefined {
     const copied = copiedIn(this.#store, this.#writing);
     if (copied === undefined) return undefined;
-    if ('whole' in copied) return this.#receipt({ ...nothing, session: copied.whole, isElsewhere: true });
     const { at, cut } = copied;
     this.#session = this.#fork(at, { cut, kind: 'session' });
     return this.#goOnFrom(copied) ?? this.#update([this.#own.origin(this.#n)]);
@@ -255,7 +254,7 @@ export class ConversationWriter {
     const copies = copiesIn(this.#store);
     const branches = copies.branchesOf(sourceOf(plan.format, plan.session)).map(([id]) => id);
     const settled = { ...conversation, spine: conversation.spine.slice(0, conversation.settled) };
-    const other = copies.family(firstKeyIn(conversation))?.family.showing(settled, () => true);
+    const other = copies.family(firstKeyIn(conversation))?.family.showing(settled);
     const ids = [this.#session, ...branches, ...(other === undefined ? [] : [other.id])];
     const all = ids.map((id) => importedIn(this.#store, id));
     const known = new Set(all.flatMap((one) => [...one.known]));

@@ -2,13 +2,8 @@ import type { HomeStore, Seq } from '@tapedeck/tape';
 import { copiesIn } from './copies.ts';
 import type { Begun } from './family.ts';
 import { firstKeyIn } from './first-said.ts';
-import { sessionOf, sourceOf } from './origins.ts';
+import { sessionOf } from './origins.ts';
 import type { ConversationPlan, ImportPlan } from './plan.ts';
-
-/** What the home has of a new conversation. */
-type Copied =
-  /** All of it: the name of the session of another source that shows it. */
-  { readonly whole: string } | CopiedPart;
 
 /** The session from which a conversation forks, where, and how many drafts of the conversation precede that. */
 export interface CopiedPart {
@@ -29,21 +24,17 @@ interface Copying {
 
 /**
  * Where the home has most of a new conversation already, which may be another session than its parent: that of which the source
- * is a copy, or a branch of that. A branch all of which another source's session shows is there as a whole.
+ * is a copy, or a branch of that. What has all of a branch may be the session of a copy: the branch is a fork of its last entry
+ * then, so that a source has the same sessions whichever of its copies came before it.
  */
 export function copiedIn(
   store: HomeStore,
   { plan, conversation, from, begun, as }: Copying,
-): Copied | undefined {
-  const isBranch = conversation.kind === 'branch';
+): CopiedPart | undefined {
   if (as !== undefined || conversation.kind === 'subagent') return undefined;
   const copies = copiesIn(store);
   const family = copies.family(firstKeyIn(conversation))?.family;
   if (family === undefined) return undefined;
-  const own = sourceOf(plan.format, plan.session);
-  const isOther = ({ id }: { readonly id: string }) => copies.sourceOf(id) !== own;
-  const whole = isBranch ? family.showing(conversation, isOther, begun) : undefined;
-  if (whole !== undefined && hasAsides(store, whole.id, conversation)) return { whole: whole.session };
   const { format, copyOf } = plan;
   const preferred =
     from?.session ?? (copyOf === undefined ? undefined : sessionOf(store, { format, session: copyOf }));

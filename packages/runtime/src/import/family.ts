@@ -131,14 +131,10 @@ export class Family {
     return undefined;
   }
 
-  /** One of some sessions that shows all of a conversation, and perhaps more. */
-  showing(
-    conversation: ConversationPlan,
-    isOne: (member: Member) => boolean,
-    begun?: Begun,
-  ): Member | undefined {
-    const [end] = this.#walk(conversation, begun);
-    return end?.count === conversation.spine.length ? showingStep(end, isOne) : undefined;
+  /** A session that takes forks and shows all of a conversation, and perhaps more. */
+  showing(conversation: ConversationPlan): Member | undefined {
+    const [end] = this.#walk(conversation);
+    return end?.count === conversation.spine.length ? showingStep(end) : undefined;
   }
 
   /** Whether a session shows a conversation and nothing else. */
@@ -289,17 +285,17 @@ function placeOf(step: Step): Place | undefined {
   const places = step.places.filter(({ member }) => member.isActive);
   const shown = places.find(({ member }) => isUpTo(step, member.end));
   if (shown !== undefined) return shown;
-  const member = showingStep(step, () => true);
+  const member = showingStep(step);
   const place = member && step.places.find((one) => isOn(member, one));
   return member === undefined || place === undefined ? places[0] : { member, seq: place.seq };
 }
 
-/** One of some sessions that takes forks, and shows an entry. */
-function showingStep(step: Step, isOne: (member: Member) => boolean): Member | undefined {
+/** A session that takes forks, and shows an entry. */
+function showingStep(step: Step): Member | undefined {
   for (const left = [step]; ; ) {
     const at = left.pop();
     if (at === undefined) return undefined;
-    for (const member of at.ends) if (member.isActive && isOne(member)) return member;
+    for (const member of at.ends) if (member.isActive) return member;
     left.push(...at.after.toReversed());
   }
 }

@@ -112,7 +112,7 @@ export function reconcile(
     before.set(conversation.key, writer.shown);
     done.set(conversation.key, written);
     const id = written.refused === undefined ? store.sessions.find(written.session)?.id : undefined;
-    if (id === undefined || written.isElsewhere === true) continue;
+    if (id === undefined) continue;
     const isWhole = written.isBehind !== true && conversation.base === undefined;
     if (isWhole && isTree) spines.set(conversation.key, { id, spine: conversation.spine });
     copies.wrote(id);
@@ -121,10 +121,10 @@ export function reconcile(
   const placed = (key: string) => (done.get(key)?.refused === undefined ? done.get(key) : undefined);
   linkSessions(store, plan, placed, { copies: as === undefined });
   mergeEnded(store, plan, (key) => placed(key)?.session);
-  for (const { conversation, session, refused, created, added, isElsewhere } of done.values()) {
+  for (const { conversation, session, refused, created, added } of done.values()) {
     // An export that no program went on with says nothing of the session from which it was made.
     const isExport = exported !== undefined && !created && added === 0;
-    if (refused !== undefined || isExport || isElsewhere === true) continue;
+    if (refused !== undefined || isExport) continue;
     saveTitle(store, session, titles.get(conversation));
     // The session that has the base, or what precedes the compaction, says how that follows.
     const derived = plan.derived.filter(

@@ -12,8 +12,6 @@ export interface Reconciled {
   readonly rewound: boolean;
   /** Whether the source has less than the session, as one that was shortened, or an older copy. */
   readonly isBehind?: true;
-  /** Whether the session is one of another source, which shows all of the conversation: a copy of an abandoned branch. */
-  readonly isElsewhere?: true;
   /** Secrets that were replaced in these entries. */
   readonly redacted: number;
   /** Those of them that were too large, and say how large. */

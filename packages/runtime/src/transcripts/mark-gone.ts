@@ -35,8 +35,8 @@ export function markSessionsGone(
 
 /** Takes the mark from sessions that an import has found in a file again. */
 export function markSessionsBack(store: HomeStore, found: readonly Reconciled[]): void {
-  for (const { session, created, refused, isElsewhere } of found) {
-    if (created || refused !== undefined || isElsewhere === true) continue;
+  for (const { session, created, refused } of found) {
+    if (created || refused !== undefined) continue;
     const { id, sourceGone: file } = store.sessions.find(session) ?? {};
     if (id !== undefined && file !== undefined) say(store, id, { file, back: true });
   }
