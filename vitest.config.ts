@@ -16,7 +16,7 @@ const elsewhere = [
 
 /**
  * The runtime's tests: on a push those of its loop and of what waits; in full also those of children, of what recovers, and
- * of processes that are killed or post to each other; in a soak all.
+ * of processes that lock or post to each other; in a soak all, those of processes that are killed too.
  */
 const every = ['test/unit/runtime.*.test.ts', 'test/integration/runtime.*.test.ts'];
 const few = ['loop', 'session', 'queue', 'delegate', 'merging', 'recover', 'waiting', 'watch'].map(
@@ -42,9 +42,7 @@ const several = [
     'undo',
     'waiting-children',
   ].map((name) => `test/unit/runtime.${name}.test.ts`),
-  ...['crashes', 'deliveries', 'locks', 'queue', 'recover'].map(
-    (name) => `test/integration/runtime.${name}.test.ts`,
-  ),
+  ...['deliveries', 'locks', 'recover'].map((name) => `test/integration/runtime.${name}.test.ts`),
 ];
 
 /**
