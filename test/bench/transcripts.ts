@@ -7,6 +7,8 @@ export interface Shape {
   readonly bytes: number;
   /** The output of every call, in characters, in place of those that tools usually have. */
   readonly output?: number;
+  /** The prompt of every turn, in characters, in place of those that users usually write. */
+  readonly prompt?: number;
 }
 
 /** The session of all transcripts, unless they have another one. */
@@ -18,7 +20,7 @@ const session = '5f3c9a52-0000-4000-8000-000000000000';
  * same arguments give the same lines, and a longer transcript begins as a shorter one.
  */
 export function* transcriptLines(
-  { bytes, output }: Shape,
+  { bytes, output, prompt }: Shape,
   { id = session }: { readonly id?: string } = {},
 ): Generator<string> {
   const random = seeded(7);
@@ -53,7 +55,7 @@ export function* transcriptLines(
     return text;
   };
   for (let turn = 1; written < bytes; turn += 1) {
-    yield line('user', { message: { role: 'user', content: cut(60 + random() * 400) } });
+    yield line('user', { message: { role: 'user', content: cut(prompt ?? 60 + random() * 400) } });
     yield line('progress', {
       data: { type: 'hook_progress', hookEvent: 'UserPromptSubmit', command: cut(120) },
       toolUseID: `hook-${turn}`,

@@ -31,6 +31,14 @@ describe.skipIf(!hasPeak)('an import takes little memory (needs /proc)', () => {
     expect(await peakOf(shape)).toBeLessThanOrEqual(256);
   });
 
+  test('of a transcript with prompts of 8 MB, however many', { timeout }, async () => {
+    const shape: Shape = {
+      bytes: sized(1_000_000, 120_000_000, 240_000_000),
+      prompt: sized(80_000, 7_900_000, 7_900_000),
+    };
+    expect(await peakOf(shape)).toBeLessThanOrEqual(256);
+  });
+
   test('of a transcript of 9 MB with 3,000,000 empty objects', { timeout }, async () => {
     const values = `[${Array.from({ length: 5_000 }, () => '{}').join()}]`;
     const lines = Array.from(

@@ -17,6 +17,15 @@ function failure(run: () => unknown): ImportError {
   throw new Error('it did not fail');
 }
 
+test.each([
+  ['commas', ','.repeat(600_000)],
+  ['quotes', '"'.repeat(300_000)],
+  ['backslashes', '\\'.repeat(300_001)],
+  ['the text of another record', JSON.stringify({ list: Array.from({ length: 300_000 }, () => '\\"') })],
+])('a string of many %s is one value', (_, text) => {
+  expect(values(`${JSON.stringify({ a: [text, ''], b: text })}\n`)).toEqual([{ a: [text, ''], b: text }]);
+});
+
 describe('lines', () => {
   test('a record has its line and the byte offset of that line', () => {
     const { records } = parseJsonLines([Buffer.from('{"a":"é"}\n\n{"b":2}\r\n{"c":3}')]);

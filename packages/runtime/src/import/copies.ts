@@ -3,7 +3,7 @@ import { isObject } from '@tapedeck/tape/internal';
 import { Alike } from './alike.ts';
 import { continuedFrom, copyEvent, isResumed } from './copy-notes.ts';
 import { Family } from './family.ts';
-import { answerId, answerWithin, firstAnswer, firstKey } from './first-said.ts';
+import { answerId, firstAnswer, firstAnswerIn, firstKey } from './first-said.ts';
 import { type Counted, isOfImport, keyOf } from './imported.ts';
 import { countsOf, Ledger, SharedCounts } from './ledger.ts';
 import { sessionOf, sourceOf } from './origins.ts';
@@ -234,7 +234,7 @@ class Copies {
     const { boundary } = kin;
     if (boundary !== undefined && this.#isFirst(id, boundary.seq))
       this.#join(this.#beginningAt, boundary.key, id);
-    const answer = firstAnswer(this.#store.entries.read(id, { kind: 'message', limit: answerWithin }));
+    const answer = firstAnswerIn(this.#store, id);
     if (answer === undefined) return;
     if (kin.first !== undefined) this.#unfinished.delete(id);
     this.#join(this.#byAnswer, answerId(answer), id);

@@ -4,7 +4,7 @@ import type { LinkRequest } from '@tapedeck/tape/store';
 import { spineOf } from './change.ts';
 import { copiesIn } from './copies.ts';
 import { isResumed } from './copy-notes.ts';
-import { answerWithin, firstAnswer } from './first-said.ts';
+import { firstAnswerIn } from './first-said.ts';
 import { importedIn, requestOf } from './imported.ts';
 
 /** An edge between two sessions, of which the upper one can be a root. */
@@ -69,7 +69,7 @@ function likenessOf(store: HomeStore, info: SessionInfo): Likeness | undefined {
   const { parentId, link } = info;
   const isFree = link === undefined || link.evidence?.endsWith(underOtherIds) === true;
   if (parentId !== undefined || !isFree) return undefined;
-  const answer = firstAnswer(store.entries.read(info.id, { kind: 'message', limit: answerWithin }));
+  const answer = firstAnswerIn(store, info.id);
   const request = answer && requestOf(answer);
   if (request === undefined) return undefined;
   const copies = copiesIn(store);

@@ -40,12 +40,14 @@ export function leftTape(store: HomeStore, session: string, keys: ReadonlySet<st
   return undefined;
 }
 
-/** The newest own entries of a session, the last one first. */
+/** The newest own entries of a session, the last one first. Usually a few of them suffice, and each may have many MB. */
 function* newest(store: HomeStore, session: string, head: Seq): Generator<Entry> {
-  const step = 200;
-  for (let to = head; to > Math.max(0, head - entriesMax); to -= step) {
-    const entries = [...store.entries.read(session, { own: true, from: Math.max(1, to - step + 1), to })];
-    yield* entries.reverse();
+  let [to, count] = [head, 4];
+  while (to > Math.max(0, head - entriesMax)) {
+    const from = Math.max(1, to - count + 1);
+    yield* [...store.entries.read(session, { own: true, from, to })].reverse();
+    to = from - 1;
+    count = Math.min(2 * count, 256);
   }
 }
 
