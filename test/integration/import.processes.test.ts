@@ -1,10 +1,13 @@
+import { spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type SqliteTapeStore, view } from '@tapedeck/tape';
+import { wrapStore } from '@tapedeck/tape/store';
 import { expect, test } from 'vitest';
 import { transcriptLines } from '../bench/transcripts.ts';
 import { startTape } from '../support/cli.ts';
 import { importFiles } from '../support/import-files.ts';
+import { tapeProgram } from '../support/programs.ts';
 import { type Random, seeded } from '../support/seeded.ts';
 import { sized } from '../support/size.ts';
 import { openStore } from '../support/store.ts';
@@ -86,6 +89,37 @@ test('several imports of one growing file at once end as one import of the whole
     }
   });
 });
+
+test.each([1, 2, 3, 4, 5, 6])(
+  'an import that another one overtakes when it has looked for the session (%s) makes no second one',
+  async (nth) => {
+    using dir = tempDir();
+    using home = tempHome();
+    writeFileSync(dir.file(`${session}.jsonl`), `${transcript(20_000).join('\n')}\n`);
+    using store = home.open();
+    let looks = 0;
+    const overtaking = wrapStore(store, ({ method, args: [ref], act }) => {
+      const found = act();
+      // Another process writes it as soon as this one has not found it.
+      if (method !== 'sessions.find' || ref !== session || found !== undefined) return found;
+      looks += 1;
+      if (looks !== nth) return found;
+      spawnSync(process.execPath, [tapeProgram, 'import', dir.path, '--yes'], {
+        env: { HOME: dir.path, TAPE_HOME: home.path, TAPE_TRUST_HOME: '1' },
+      });
+      return found;
+    }) as SqliteTapeStore;
+    const { names } = await importFiles(overtaking, [dir.path]);
+    expect(looks).toBeGreaterThanOrEqual(nth);
+    expect(names.filter((name) => name.endsWith('-2'))).toEqual([]);
+    expect(
+      store.sessions
+        .list({ all: true })
+        .map((one) => one.session)
+        .toSorted(),
+    ).toEqual(names.toSorted());
+  },
+);
 
 test('imports that are killed at any moment end as one import of the whole', {
   timeout: 300_000,

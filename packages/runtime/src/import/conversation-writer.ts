@@ -138,9 +138,9 @@ export class ConversationWriter {
       this.#session = this.#fork(base.session, { cut: base.cut, kind: 'session' });
       return this.#update([this.#own.origin(this.#n), ...this.#continued()]);
     }
-    const copied = base === undefined ? this.#copied() : undefined;
-    if (copied !== undefined) return copied;
-    if (from === undefined) return this.#create();
+    const written = base === undefined ? this.#copied() : undefined;
+    if (written !== undefined) return written;
+    if (from === undefined) return this.#overtaken() ?? this.#create();
     this.#session = this.#fork(from.session, forkOf(this.#store, { ...from, conversation }));
     return this.#update([this.#own.origin(this.#n), ...this.#continued()]);
   }
@@ -149,9 +149,21 @@ export class ConversationWriter {
   #copied(): Reconciled | undefined {
     const copied = copiedIn(this.#store, this.#writing);
     if (copied === undefined) return undefined;
+    // What is taken for its source may be its own session.
+    const written = this.#overtaken();
+    if (written !== undefined) return written;
     const { at, cut } = copied;
     this.#session = this.#fork(at, { cut, kind: 'session' });
     return this.#goOnFrom(copied) ?? this.#update([this.#own.origin(this.#n)]);
+  }
+
+  /** Writes to the session that another import has made since this one looked for it; undefined where there is no such. */
+  #overtaken(): Reconciled | undefined {
+    if (this.#own.all().length < this.#next) return undefined;
+    const anew = new ConversationWriter(this.#store, this.#writing);
+    const written = anew.write();
+    this.#shown = anew.shown;
+    return written;
   }
 
   /**
