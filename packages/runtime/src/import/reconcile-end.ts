@@ -40,9 +40,9 @@ export function leftTape(store: HomeStore, session: string, keys: ReadonlySet<st
   return undefined;
 }
 
-/** The newest own entries of a session, the last one first. Usually a few of them suffice, and each may have many MB. */
+/** The newest own entries of a session, the last one first. Usually few of them suffice, and each may have many MB. */
 function* newest(store: HomeStore, session: string, head: Seq): Generator<Entry> {
-  let [to, count] = [head, 4];
+  let [to, count] = [head, 1];
   while (to > Math.max(0, head - entriesMax)) {
     const from = Math.max(1, to - count + 1);
     yield* [...store.entries.read(session, { own: true, from, to })].reverse();

@@ -1,4 +1,5 @@
 import type { Db } from '../db/db.ts';
+import { PageSize } from '../db/page-size.ts';
 import type { Seq } from '../entry/entry.ts';
 import type { ChainLink } from '../entry/hash.ts';
 import { isReadable } from './readable.ts';
@@ -25,8 +26,6 @@ export const entryColumns: string = `id, v, epoch, seq, kind, mark, name, ref, a
   lower(hex(body_hash)) AS body_hash, lower(hex(hash)) AS hash, CASE WHEN salt IS NOT NULL THEN lower(hex(salt)) END AS salt,
   ${isReadable} AS is_readable`;
 
-const pageRows = 512;
-
 /** The most entries and characters of payloads of one run of tapes that are kept. */
 const most = { entries: 4_000, characters: 8_000_000 };
 
@@ -39,12 +38,15 @@ export class KeptEntries {
     const byTape = this.#byTape;
     let [entries, characters] = [0, 0];
     let at: { readonly tape_id: number; readonly seq: Seq } = { tape_id: first, seq: -Infinity };
+    const size = new PageSize(db);
     for (;;) {
+      const limit = size.next();
       const rows = db.all<EntryRow & { readonly tape_id: number }>(
         `SELECT tape_id, ${entryColumns} FROM entry WHERE (tape_id, seq) > (@tape_id, @seq) AND tape_id <= @last
-           ORDER BY tape_id, seq LIMIT ${pageRows}`,
-        { ...at, last },
+           ORDER BY tape_id, seq LIMIT @limit`,
+        { ...at, last, limit },
       );
+      size.took(rows);
       for (const row of rows) {
         const own = byTape.get(row.tape_id);
         if (own === undefined) byTape.set(row.tape_id, [row]);
@@ -53,7 +55,7 @@ export class KeptEntries {
       }
       entries += rows.length;
       const end = rows.at(-1);
-      if (end === undefined || rows.length < pageRows) return;
+      if (end === undefined || rows.length < limit) return;
       at = { tape_id: end.tape_id, seq: end.seq };
       if (entries >= most.entries || characters >= most.characters) break;
     }

@@ -9,6 +9,7 @@
  */
 
 import type { Db } from '../db/db.ts';
+import { PageSize } from '../db/page-size.ts';
 import { blobHashes } from '../entry/blob.ts';
 import type { Seq } from '../entry/entry.ts';
 import { bodyText, entryText, genesisHash, hex, sha256 } from '../entry/hash.ts';
@@ -27,8 +28,6 @@ import { recordedHeads } from './recorded-heads.ts';
 import { SpokenOnTape } from './spoken.ts';
 import { TouchesOnTape } from './touches.ts';
 import { UsageOnTape } from './usage.ts';
-
-const pageRows = 512;
 
 /**
  * Yields the tapes to verify for a session: itself and its ancestors, each up to where the next was forked
@@ -232,13 +231,16 @@ function* pagesOf(
     yield kept.filter(({ seq }) => seq >= from && seq <= to);
     return;
   }
+  const size = new PageSize(db);
   for (let after = from - 1; after < to; ) {
+    const limit = size.next();
     const rows = db.all<EntryRow>(
       `SELECT ${entryColumns} FROM entry WHERE tape_id = @id AND seq > @after AND seq <= @to ORDER BY seq LIMIT @limit`,
-      { id, after, to, limit: pageRows },
+      { id, after, to, limit },
     );
+    size.took(rows);
     yield rows;
-    if (rows.length < pageRows) return;
+    if (rows.length < limit) return;
     after = rows.at(-1)?.seq ?? to;
   }
 }

@@ -53,8 +53,8 @@ export interface Db {
   readonly file: string;
   /** What it contained when it came to this user and machine. */
   readonly elsewhere: Elsewhere;
-  /** How many entries a reader gets with one statement. */
-  readonly pageRows: number;
+  /** How many entries a reader gets with one statement: with the first one, and at most. */
+  readonly pageRows: { readonly first: number; readonly most: number };
   /**
    * How many items of an inbox one act takes, where an act runs again for each answer: the next act takes the others. Absent:
    * all.

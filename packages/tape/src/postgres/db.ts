@@ -46,7 +46,7 @@ export class PostgresDb implements Db {
   readonly file: string;
   readonly elsewhere: Elsewhere = nothingElsewhere;
   /** Each page is a trip. */
-  readonly pageRows: number = 512;
+  readonly pageRows: Db['pageRows'] = { first: 512, most: 512 };
   readonly hasFile = false;
   lockWaitMs = 0;
   commits = 0;

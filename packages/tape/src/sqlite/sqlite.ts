@@ -57,7 +57,8 @@ export class SqliteDb implements Db {
   file = ':memory:';
   /** What the file contained when it came to this user and machine. */
   elsewhere: Elsewhere = nothingElsewhere;
-  readonly pageRows: number = 128;
+  /** The first page has few rows, since one may have many MB. */
+  readonly pageRows: Db['pageRows'] = { first: 2, most: 128 };
   /** How long an act blocks the thread to wait for a lock, in milliseconds. */
   lockWaitMs: number = lockWaitDefault;
 

@@ -1,4 +1,5 @@
 import type { Db, SqlValue } from '../db/db.ts';
+import { PageSize } from '../db/page-size.ts';
 import { clientCalls } from '../entry/client-calls.ts';
 import type { Entry, EntryKind, Mark, Meta, Seq } from '../entry/entry.ts';
 import { isObject, type Json } from '../entry/json.ts';
@@ -68,16 +69,18 @@ export function* readEntries(db: Db, tape: TapeRow, query: EntryQuery = {}): Gen
     yield* readLast(db, tape, { lo, hi, only: query, last: query.last });
     return;
   }
-  const { pageRows } = db;
+  const size = new PageSize(db);
   let left = query.limit ?? Number.POSITIVE_INFINITY;
   for (const segment of segments(db, tape, lo, hi).reverse()) {
     const toEntry = entriesOf(db, tape, segment);
     for (let after = segment.lo; left > 0; ) {
-      const rows = page(db, { ...segment, lo: after }, query, Math.min(pageRows, left), 'ASC');
+      const limit = Math.min(size.next(), left);
+      const rows = page(db, { ...segment, lo: after }, query, limit, 'ASC');
+      size.took(rows);
       for (const row of rows) yield toEntry(row);
       left -= rows.length;
       after = rows.at(-1)?.seq ?? segment.hi;
-      if (rows.length < pageRows) break;
+      if (rows.length < limit || after >= segment.hi) break;
     }
   }
 }
@@ -114,18 +117,21 @@ function* callsIn(
   const { kind = 'message', name, key } = query;
   if (kind !== 'message') return;
   const newestFirst = segments(db, tape, lo, hi);
+  const size = new PageSize(db);
   for (const segment of order === 'DESC' ? newestFirst : newestFirst.reverse()) {
     const toEntry = entriesOf(db, tape, segment);
     for (const batch of batchesIn(db, segment, order))
       for (let { lo: after, hi: to } = batch; after < to; ) {
         const only = { kind, ...(name !== undefined && { name }), ...(key !== undefined && { key }) };
-        const rows = page(db, { ...segment, lo: after, hi: to }, only, db.pageRows, order);
+        const limit = size.next();
+        const rows = page(db, { ...segment, lo: after, hi: to }, only, limit, order);
+        size.took(rows);
         for (const row of rows) {
           const entry = toEntry(row);
           if (clientCalls(entry.payload).length > 0) yield entry;
         }
         const end = rows.at(-1)?.seq;
-        if (end === undefined || rows.length < db.pageRows) break;
+        if (end === undefined || rows.length < limit) break;
         if (order === 'ASC') after = end;
         else to = end - 1;
       }
