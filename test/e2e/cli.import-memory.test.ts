@@ -39,7 +39,7 @@ describe.skipIf(!hasPeak)('an import takes little memory (needs /proc)', () => {
     expect(await peakOf(shape)).toBeLessThanOrEqual(256);
   });
 
-  test('of a transcript with prompts of 8 MB, however many, and so does what reads them', { timeout }, async () => {
+  test('of a transcript with prompts of 8 MB, and reading them, however many', { timeout }, async () => {
     const shape: Shape = {
       bytes: sized(1_000_000, 120_000_000, 240_000_000),
       prompt: sized(80_000, 7_900_000, 7_900_000),
