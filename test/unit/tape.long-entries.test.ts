@@ -1,4 +1,5 @@
-import type { Draft, EntryQuery } from '@tapedeck/tape';
+import type { Draft } from '@tapedeck/tape';
+import type { EntryQuery } from '@tapedeck/tape/store';
 import { describe, expect, test } from 'vitest';
 import { seeded } from '../bench/random.ts';
 import { openStore } from '../support/store.ts';
