@@ -101,3 +101,43 @@ test('the server refuses to empty a table of recorded facts, to its owner too', 
   expect(await Array.fromAsync(store.verify())).toEqual([]);
   expect((await store.sessions.find('main'))?.head).toBe(2);
 });
+
+test('a trigger of a server that is missing, disabled, changed or added is found, and made anew', async () => {
+  await using place = await serverPlace({ isNew: true });
+  using home = await place.openHome();
+  home.sessions.open('main');
+  await using client = await connected(place.url);
+  const wrong = () => [...home.verifyDatabase()].map(({ code, message }) => `${code}: ${message}`);
+  const mended = () => [...home.verifyDatabase()].map((problem) => home.mend(problem));
+  expect(wrong()).toEqual([]);
+
+  await client.query('DROP TRIGGER entry_delete ON entry');
+  await client.query('ALTER TABLE tape DISABLE TRIGGER tape_delete');
+  await client.query('ALTER TABLE blob ENABLE REPLICA TRIGGER blob_update');
+  await client.query('DROP TRIGGER lineage_truncate ON lineage');
+  await client.query('CREATE TRIGGER lineage_truncate AFTER TRUNCATE ON lineage EXECUTE FUNCTION refuse()');
+  await client.query(
+    'CREATE OR REPLACE FUNCTION entry_guard() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NEW; END $$',
+  );
+  expect(wrong().toSorted()).toEqual([
+    'trigger-wrong: trigger blob_update is disabled',
+    'trigger-wrong: trigger entry_delete is missing',
+    'trigger-wrong: trigger entry_guard is changed',
+    'trigger-wrong: trigger lineage_truncate is changed',
+    'trigger-wrong: trigger tape_delete is disabled',
+  ]);
+  expect(new Set(mended())).toEqual(new Set([true]));
+  expect(wrong()).toEqual([]);
+  await expect(client.query('UPDATE entry SET at = 1')).rejects.toMatchObject({ code: 'TD002' });
+  await expect(client.query('DELETE FROM tape')).rejects.toMatchObject({ code: 'TD002' });
+
+  await client.query(
+    'CREATE FUNCTION seen() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$',
+  );
+  await client.query('CREATE TRIGGER seen AFTER INSERT ON entry FOR EACH ROW EXECUTE FUNCTION seen()');
+  const added = ['trigger-wrong: trigger seen on entry does not belong in a tape home'];
+  expect(wrong()).toEqual(added);
+  await client.query('ALTER TABLE tape DISABLE TRIGGER tape_delete');
+  expect(mended()).toEqual([true, false]);
+  expect(wrong()).toEqual(added);
+});

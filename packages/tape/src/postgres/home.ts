@@ -3,7 +3,7 @@ import { maskFor } from '../secrets/mask.ts';
 import { redactorFor } from '../secrets/redactor.ts';
 import { secretsIn } from '../secrets/secrets.ts';
 import { Connection } from '../store/connection.ts';
-import { HomeStore, recordedBase } from '../store/home.ts';
+import { type HomeStore, recordedBase } from '../store/home.ts';
 import { maskedStore } from '../store/masked-store.ts';
 import { parseAddress } from './address.ts';
 import { ServerClock } from './clock.ts';
@@ -13,6 +13,7 @@ import { typed } from './errors.ts';
 import { openLink } from './link.ts';
 import { HomeLocks } from './locks.ts';
 import { assertMade, migrate } from './migrate.ts';
+import { ServerHome } from './server-home.ts';
 import { type PostgresOptions, serverLeaseMs } from './store.ts';
 
 /** How to open a home on a server for a program that waits for each answer. */
@@ -57,7 +58,7 @@ export async function openPostgresHome(url: string, o: PostgresHomeOptions = {})
   const db = new PostgresDb(address.shown, { ...link, locks, clock });
   try {
     const base = o.base ?? recordedBase(db) ?? 'tape';
-    const store = new HomeStore(
+    const store = new ServerHome(
       new Connection({ db, sources }, { base, journal: undefined, readonly: isReading }),
     );
     store.leaseMs = serverLeaseMs;

@@ -6,9 +6,10 @@
  * first question (`guess.ts`); `assume.ts` keeps what the next act of a session's owner will find; `locks.ts` says which
  * of them wait for each other. `pages.ts` reads what can be long, `verified.ts` verifies it in a thread
  * (`verify-thread.ts`). `migrate.ts` makes the schema (`migrations.ts`, `schema.ts`) at an `address.ts`, `clock.ts` has
- * the time there, `listener.ts` hears of what others commit. `home.ts` is the store of a program that may wait: `link.ts`
- * has its connection in another thread (`link-thread.ts`), and nothing runs again; on a standby, `replayed.ts` asks for
- * what LISTEN would tell. Imports `store` and what lies below.
+ * the time there, `listener.ts` hears of what others commit. `home.ts` opens the store of a program that may wait,
+ * `server-home.ts`, which also compares the triggers (`triggers.ts`): `link.ts` has its connection in another thread
+ * (`link-thread.ts`), and nothing runs again; on a standby, `replayed.ts` asks for what LISTEN would tell. Imports `store`
+ * and what lies below.
  *
  * @module @tapedeck/tape/postgres
  */

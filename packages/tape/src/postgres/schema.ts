@@ -252,5 +252,8 @@ CREATE TRIGGER inbox_tell AFTER INSERT OR DELETE ON inbox FOR EACH ROW EXECUTE F
 CREATE TRIGGER stream_chunk_tell AFTER INSERT OR DELETE ON stream_chunk FOR EACH ROW EXECUTE FUNCTION tell_beside('');
 `;
 
+/** The statements that make the triggers, and the functions that they call. */
+export const triggers: string = guards + telling;
+
 /** The statements of the first migration. */
-export const firstSchema: string = tables + indexes + functions + guards + telling;
+export const firstSchema: string = tables + indexes + functions + triggers;
