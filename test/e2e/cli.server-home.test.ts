@@ -366,6 +366,28 @@ test('log --follow and graph --export --follow go on when the server was restart
   }
 });
 
+test('check finds a trigger that someone took away, and with --fix makes it anew', {
+  timeout: 300_000,
+}, async () => {
+  await using at = await place();
+  {
+    using store = await at.openHome();
+    store.sessions.open('main');
+  }
+  await using client = await connected(at.url);
+  await client.query('DROP TRIGGER entry_delete ON entry');
+  await client.query('ALTER TABLE lineage DISABLE TRIGGER lineage_change');
+  const found = await at.tape(['check', '--home', at.url]);
+  expect(found).toMatchObject({
+    code: 5,
+    stdout: expect.stringContaining('trigger entry_delete is missing'),
+  });
+  expect(found.stdout).toContain('trigger lineage_change is disabled');
+  expect(await at.tape(['check', '--fix', '--home', at.url])).toMatchObject({ code: 0 });
+  expect(await at.tape(['check', '--home', at.url])).toMatchObject({ code: 0 });
+  await expect(client.query('DELETE FROM lineage')).rejects.toMatchObject({ code: 'TD002' });
+});
+
 test('tape ui shows it, follows what others add, and checks it in a process of its own', {
   timeout: 120_000,
 }, async () => {
