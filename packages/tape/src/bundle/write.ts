@@ -251,7 +251,7 @@ class EntryPages {
   }
 
   *of({ tape, shown: { lo, hi }, start, end }: Travelling): Generator<string> {
-    let limit = pageRows;
+    let limit = Math.min(pageRows, this.#db.pageRows.first);
     for (let after = start.after; after < end.head; ) {
       const rows = this.#db.all<Row>(this.#select, { id: tape.id, after, to: end.head, limit, lo, hi });
       let chars = 0;
@@ -266,7 +266,8 @@ class EntryPages {
       const last = rows.at(-1);
       if (last === undefined) return;
       after = last.seq;
-      limit = Math.max(1, Math.min(pageRows, Math.floor((rows.length * pageChars) / Math.max(1, chars))));
+      const allowed = Math.floor((rows.length * pageChars) / Math.max(1, chars));
+      limit = Math.max(1, Math.min(pageRows, 4 * rows.length, allowed));
     }
   }
 
