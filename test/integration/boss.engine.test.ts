@@ -37,6 +37,8 @@ async function home() {
     url: place.url,
     store,
     jobs: async () => await query(`SELECT data, state FROM ${schema}_boss.job`),
+    bossSchema: `${schema}_boss`,
+    query,
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   };
 }
@@ -65,6 +67,19 @@ test(
     expect(await store.sessions.find('b')).toBeUndefined();
     expect(await at.jobs()).toHaveLength(1);
     expect(await queueState(at.url)).toEqual({ queues: ['depth1'], workers: [], waiting: 1, running: 0 });
+    await engine.stop();
+  },
+  limit,
+);
+
+test(
+  'the state of queues whose schema a newer pg-boss has changed is read, as its workers go on there',
+  async () => {
+    await using at = await home();
+    const engine = pgBoss(at.url, { concurrency: 1, maxDepth: 1 });
+    await engine.work(async () => {});
+    await at.query(`UPDATE ${at.bossSchema}.version SET version = version + 1`);
+    expect(await queueState(at.url)).toMatchObject({ queues: ['depth1'], workers: [{}], waiting: 0 });
     await engine.stop();
   },
   limit,

@@ -40,18 +40,22 @@ async function stateAt({ address, schema }: Place): Promise<QueueState> {
   const { default: pg } = await import('pg');
   const client = new pg.Client({ connectionString });
   await client.connect();
+  let made: number;
   try {
     const found = await client.query(`SELECT 1 FROM pg_namespace WHERE nspname = $1`, [schema]);
     if (found.rowCount === 0) return { queues: [], workers: [], waiting: 0, running: 0 };
+    const { rows } = await client.query<{ version: number }>(`SELECT version FROM ${schema}.version`);
+    made = rows[0]?.version ?? 0;
   } finally {
     await client.end();
   }
-  const { PgBoss } = await import('pg-boss');
+  const { PgBoss, getConstructionPlans } = await import('pg-boss');
   const boss = new PgBoss({
     connectionString,
     schema,
     max: 1,
-    migrate: false,
+    // Workers of an older version go on in a schema that a newer one has changed, where this would refuse to look.
+    migrate: made > versionIn(getConstructionPlans(schema)),
     supervise: false,
     schedule: false,
     registerInstance: false,
@@ -79,4 +83,10 @@ async function stateAt({ address, schema }: Place): Promise<QueueState> {
   } finally {
     await boss.stop({ graceful: false });
   }
+}
+
+/** The version of the schema that pg-boss makes by some statements: only they have it. */
+function versionIn(statements: string): number {
+  const [, version] = /\.version\(version\) VALUES \('(\d+)'\)/.exec(statements) ?? [];
+  return Number(version ?? Number.POSITIVE_INFINITY);
 }
