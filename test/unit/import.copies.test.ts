@@ -657,7 +657,7 @@ describe('a session that was resumed as a copy under new ids, which names nothin
     expect(treeParentOf(store.sessions.find('s-2') ?? {}).parent).toBe('s-1');
     expect(treeParentOf(store.sessions.find('s-1') ?? {}).parent).toBeUndefined();
     expect(store.sessions.find('s-2')?.link).toMatchObject({
-      ...{ type: 'copy', derived: true, evidence: 'both begin with the same 6 entries, under other ids' },
+      ...{ type: 'copy', derived: true, evidence: 'both begin with the same 6 entries' },
     });
     for (const text of ['plan it', 'a plan', 'did it', 'more'])
       expect([text, said(store, text)]).toEqual([text, 1]);

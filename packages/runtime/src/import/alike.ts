@@ -1,105 +1,128 @@
 import type { Member, Step } from './family.ts';
+import { type Point, type Points, Ways, wentOnFirst } from './points.ts';
 
-/** The main conversation that went on first of those that have an entry, and when it did. */
-interface Lead {
-  readonly member: Member;
-  readonly at: number;
+/** A session of a tool, as far as it is here. */
+export interface Source {
+  /** The sessions of its conversations that take forks: the main one, and then its branches. */
+  readonly members: readonly [Member, ...Member[]];
+  /** The one that its records name as that of which it is a copy. */
+  readonly names: Source | undefined;
 }
 
-/** Where a main conversation belongs: it begins like its source, which is no copy, or went on first where the two part. */
+/** Where a main conversation belongs; it is a root where nothing else begins like it and precedes it. */
 export interface Likely {
-  readonly session: string;
   readonly id: string;
-  readonly source?: string;
-  /** How many entries both begin with. */
-  readonly common: number;
+  readonly source?: {
+    /** The session that has most of what it begins with. */
+    readonly id: string;
+    /** How many entries both begin with. */
+    readonly common: number;
+  };
+}
+
+/** Who was first to say something: the first source of all that did, in its main conversation if that has it. */
+interface Claim {
+  readonly source: Source;
+  readonly id: string;
 }
 
 /**
- * Of which session another one is most likely a copy, where its source does not say: of those that went on before it where
- * the two part, the one with the longest common beginning, and of several the one that went on first. One whose source says
- * that it is a copy went on after all others.
+ * Of which session each other one is most likely a copy: of those before it, the one with which it has the longest beginning in
+ * common, and of several the first. A source precedes what its copies name as their source; of two that name neither, one that
+ * did not go on where they differ, or went on first, precedes the other. The same sources have the same places whichever of
+ * them came first, sources before their copies. Pure, apart from the points that it makes.
  */
-export class Alike {
-  readonly #isMain: (member: Member) => boolean;
-  readonly #isCopy: (member: Member) => boolean;
-  readonly #leads = new Map<Step, Lead>();
-  /** Entries behind which something has changed since the last look. */
-  readonly #moved = new Set<Step>();
-  /** What was said of each session last. */
-  readonly #said = new Map<Member, string>();
-
-  /** @param is what is known of the sessions */
-  constructor(is: {
-    readonly main: (member: Member) => boolean;
-    readonly copy: (member: Member) => boolean;
-  }) {
-    this.#isMain = is.main;
-    this.#isCopy = is.copy;
-  }
-
-  /** Takes that a session shows another last entry than before. */
-  move(before: Step, now: Step): void {
-    for (const end of new Set([before, now])) {
-      this.#moved.add(end);
-      for (let at = end; at.before !== undefined; at = at.before) {
-        const [first] = this.#all(at);
-        if (first === undefined) this.#leads.delete(at);
-        else this.#leads.set(at, first);
+export function likelyPlaces(sources: readonly Source[], points: Points): readonly Likely[] {
+  const ways = new Map(
+    sources.map((one) => [one, new Ways(one.members.map(({ end }) => points.at(end)))] as const),
+  );
+  const claims = new Map<Point | Step, Claim>();
+  return inOrder(ways).map((source) => {
+    const [{ id }] = source.members;
+    let best: Likely['source'];
+    for (const member of source.members)
+      for (let at = member.end; at.before !== undefined; at = at.before) {
+        // What was said here is no part of a source.
+        if (at.key === '') continue;
+        const point = points.at(at);
+        const place = point.isAnswered ? point : at;
+        const claim = claims.get(place);
+        if (claim === undefined) claims.set(place, { source, id: member.id });
+        else if (claim.source !== source && point.count > (best?.common ?? 0))
+          best = { id: claim.id, common: point.count };
+        if (claim !== undefined) break;
       }
+    return { id, ...(best !== undefined && { source: best }) };
+  });
+}
+
+type WaysOf = ReadonlyMap<Source, Ways>;
+
+/** The sources in order: behind each its copies, as far as records say it, and otherwise by when they went on. */
+function inOrder(ways: WaysOf): readonly Source[] {
+  const isBefore = (one: Source, other: Source): boolean => {
+    const [own, its] = [ways.get(one), ways.get(other)];
+    const isFirst = own === undefined || its === undefined ? undefined : wentOnFirst(own, its);
+    return isFirst ?? one.members[0].session < other.members[0].session;
+  };
+  const above = sourcesOf(ways, isBefore);
+  const chains = new Map([...ways.keys()].map((one) => [one, chainOf(above, one)] as const));
+  return [...ways.keys()].sort((one, other) => {
+    const [own = [], its = []] = [chains.get(one), chains.get(other)];
+    const i = own.findIndex((at, n) => at !== its[n]);
+    const [a, b] = [own[i], its[i]];
+    if (a === undefined) return own.length - its.length;
+    return b === undefined || isBefore(b, a) ? 1 : -1;
+  });
+}
+
+type IsBefore = (one: Source, other: Source) => boolean;
+
+/**
+ * The sources of copies: those that their records name. One that names none and has what a copy says behind its own source is a
+ * copy of that copy.
+ */
+function sourcesOf(ways: WaysOf, isBefore: IsBefore): ReadonlyMap<Source, Source> {
+  const above = new Map<Source, Source>();
+  const beyond = new Map<Point, Source>();
+  for (const [one, { ends }] of ways) {
+    const source = one.names && ways.get(one.names);
+    if (one.names === undefined || source === undefined) continue;
+    above.set(one, one.names);
+    for (const point of ends.flatMap((end) => source.leftBy(end) ?? [])) {
+      const other = beyond.get(point);
+      if (other === undefined || isBefore(one, other)) beyond.set(point, one);
     }
   }
-
-  /** Says all again, since what was said may have been changed elsewhere. */
-  forget(): void {
-    this.#said.clear();
+  for (const [one, { ends }] of beyond.size > 0 ? ways : []) {
+    if (above.has(one)) continue;
+    let last: Point | undefined;
+    for (const end of ends)
+      for (let at: Point | undefined = end; at !== undefined; at = at.before)
+        if (beyond.has(at) && at.count > (last?.count ?? 0)) last = at;
+    const copy = last && beyond.get(last);
+    if (copy !== undefined) above.set(one, copy);
   }
+  return withoutCircles(above, isBefore);
+}
 
-  /** The places of the sessions that the last changes concern, sources before their copies. */
-  places(): readonly Likely[] {
-    const steps = new Set<Step>();
-    for (const end of this.#moved)
-      for (let at = end; at.before !== undefined && !steps.has(at); at = at.before) steps.add(at);
-    this.#moved.clear();
-    const places: Likely[] = [];
-    const say = (member: Member, rest: Pick<Likely, 'source' | 'common'>): void => {
-      const said = `${rest.common} ${rest.source}`;
-      if (this.#said.get(member) === said) return;
-      this.#said.set(member, said);
-      const { id, session } = member;
-      places.push({ id, session, ...rest });
-    };
-    for (const step of [...steps].sort((a, b) => a.count - b.count)) {
-      const [first, ...others] = this.#all(step);
-      if (first === undefined) continue;
-      const { count: common } = step;
-      if (common === 1) say(first.member, { common });
-      const { session: source } = first.member;
-      for (const { member } of others) say(member, { source, common });
-    }
-    return places;
+/** Damaged or forged files can name each other: the first one of a circle is taken for the source. */
+function withoutCircles(above: Map<Source, Source>, isBefore: IsBefore): ReadonlyMap<Source, Source> {
+  const done = new Set<Source>();
+  for (const begin of [...above.keys()]) {
+    const path: Source[] = [];
+    let at: Source | undefined = begin;
+    for (; at !== undefined && !done.has(at) && !path.includes(at); at = above.get(at)) path.push(at);
+    if (at !== undefined && path.includes(at))
+      above.delete(path.slice(path.indexOf(at)).reduce((first, one) => (isBefore(one, first) ? one : first)));
+    for (const one of path) done.add(one);
   }
+  return above;
+}
 
-  /** The conversations that end at an entry, and the first ones of those that go on from it, the first one of all first. */
-  #all({ ends, after }: Step): readonly Lead[] {
-    const all: Lead[] = [];
-    for (const member of ends)
-      if (member.isActive && this.#isMain(member)) all.push({ member, at: Number.MAX_SAFE_INTEGER });
-    for (const step of after) {
-      const lead = this.#leads.get(step);
-      if (lead !== undefined)
-        all.push(Number.isNaN(step.time) ? lead : { member: lead.member, at: step.time });
-    }
-    let first = 0;
-    for (let i = 1; i < all.length; i += 1) if (this.#isBefore(all[i], all[first])) first = i;
-    const [one] = all.splice(first, 1);
-    return one === undefined ? [] : [one, ...all];
-  }
-
-  #isBefore(one: Lead | undefined, other: Lead | undefined): boolean {
-    if (one === undefined || other === undefined) return false;
-    const [isCopy, isOtherCopy] = [one, other].map(({ member }) => this.#isCopy(member));
-    if (isCopy !== isOtherCopy) return isOtherCopy === true;
-    return one.at < other.at || (one.at === other.at && one.member.session < other.member.session);
-  }
+/** A source behind those of which it is a copy, the first one first. */
+function chainOf(above: ReadonlyMap<Source, Source>, of: Source): readonly Source[] {
+  const chain: Source[] = [];
+  for (let at: Source | undefined = of; at !== undefined; at = above.get(at)) chain.push(at);
+  return chain.reverse();
 }

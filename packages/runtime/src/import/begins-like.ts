@@ -20,9 +20,11 @@ export function beginsLike(
   const named = copyOf === undefined ? undefined : sessionOf(store, { format, session: copyOf });
   const { base } = conversation;
   const mains = key === undefined ? [] : copiesIn(store).mains(key);
+  const first = conversation.spine[0]?.key ?? '';
   const others = [...mains, ...continuing(store, base.session)].flatMap((id) => {
     const info = store.sessions.find(id);
-    return info?.lifecycle === 'active' ? info.session : [];
+    const [begun] = store.entries.read(id, { key: `u:${first}`, limit: 1 });
+    return info?.lifecycle === 'active' && begun !== undefined ? info.session : [];
   });
   let best: { readonly session: string; readonly common: number } | undefined;
   for (const session of new Set([...(named === undefined ? [] : [named]), ...others])) {

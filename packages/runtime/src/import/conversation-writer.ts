@@ -266,7 +266,7 @@ export class ConversationWriter {
     const copies = copiesIn(this.#store);
     const branches = copies.branchesOf(sourceOf(plan.format, plan.session)).map(([id]) => id);
     const settled = { ...conversation, spine: conversation.spine.slice(0, conversation.settled) };
-    const other = copies.family(firstKeyIn(conversation))?.family.showing(settled);
+    const other = copies.family(firstKeyIn(conversation))?.showing(settled);
     const ids = [this.#session, ...branches, ...(other === undefined ? [] : [other.id])];
     const all = ids.map((id) => importedIn(this.#store, id));
     const known = new Set(all.flatMap((one) => [...one.known]));
@@ -385,7 +385,7 @@ export class ConversationWriter {
     const isTree = (kind === 'main' || kind === 'branch') && base === undefined && as === undefined;
     const isOther = rewritten || plan.isNamed === true || plan.exportOf !== undefined;
     if (id === undefined || !isTree || isOther) return undefined;
-    return copiesIn(this.#store).family(firstKeyIn(conversation))?.family.backIn(id, conversation);
+    return copiesIn(this.#store).family(firstKeyIn(conversation))?.backIn(id, conversation);
   }
 
   /** Appends what a session lacks, `first` before it, in one transaction with the rewind that makes room for it. */

@@ -33,7 +33,7 @@ export function copiedIn(
 ): CopiedPart | undefined {
   if (as !== undefined || conversation.kind === 'subagent') return undefined;
   const copies = copiesIn(store);
-  const family = copies.family(firstKeyIn(conversation))?.family;
+  const family = copies.family(firstKeyIn(conversation));
   if (family === undefined) return undefined;
   const { format, copyOf } = plan;
   const preferred =
@@ -51,7 +51,7 @@ export function isAsItWas(
   const { kind, base } = conversation;
   if (kind !== 'branch' || base !== undefined || as !== undefined) return false;
   const id = store.sessions.find(session)?.id ?? '';
-  const family = copiesIn(store).family(firstKeyIn(conversation))?.family;
+  const family = copiesIn(store).family(firstKeyIn(conversation));
   return family?.shows(id, conversation, begun) === true && hasAsides(store, id, conversation);
 }
 

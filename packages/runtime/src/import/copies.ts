@@ -1,13 +1,11 @@
 import type { HomeStore, JsonObject, Seq } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
-import { Alike } from './alike.ts';
 import { continuedFrom, copyEvent, isResumed } from './copy-notes.ts';
 import { Family } from './family.ts';
-import { answerId, firstAnswer, firstAnswerIn, firstKey } from './first-said.ts';
-import { type Counted, isOfImport, keyOf } from './imported.ts';
-import { countsOf, Ledger, SharedCounts } from './ledger.ts';
-import { sessionOf, sourceOf } from './origins.ts';
-import type { ConversationPlan, ImportPlan } from './plan.ts';
+import { answerId, firstKey, firstShownIn, saidBy } from './first-said.ts';
+import { isOfImport, keyOf } from './imported.ts';
+import { Ledger, SharedCounts } from './ledger.ts';
+import { sourceOf } from './origins.ts';
 
 /**
  * The conversations of a home by the key of their first message and by their first answer, and those that are
@@ -26,6 +24,8 @@ class Copies {
   /** Those that lack a message or an answer. */
   readonly #unfinished = new Set<string>();
   readonly #byFirst = new Map<string, Group>();
+  /** Those whose first message says the same at the same time, whatever its key. */
+  readonly #byBeginning = new Map<string, Set<string>>();
   /** Those whose first answer is known by the same request or key. */
   readonly #byAnswer = new Map<string, Group>();
   /** Those that have a compaction, and those that begin with it, by its key. */
@@ -47,6 +47,11 @@ class Copies {
     this.ledger = new Ledger(store);
   }
 
+  /** How often others may have written. */
+  get round(): number {
+    return this.#round;
+  }
+
   /** An import begins: where another process wrote since the last one, all that is known is looked at anew. */
   begin(): void {
     if (this.#changes === this.#store.changes()) return;
@@ -63,6 +68,8 @@ class Copies {
   /** A session was written. */
   wrote(id: string): void {
     this.#wrote.add(id);
+    const kin = this.#kin.get(id);
+    if (kin !== undefined) kin.writes += 1;
   }
 
   /** The conversations whose first answer is that to a request, main ones first. */
@@ -70,12 +77,6 @@ class Copies {
     this.#readOn();
     const { mains = [], ids = [] } = this.#byAnswer.get(request) ?? {};
     return [...new Set([...mains, ...ids])];
-  }
-
-  /** The key of the first message of a session. */
-  firstOf(id: string): string | undefined {
-    this.#readOn();
-    return this.#kin.get(id)?.first;
   }
 
   /** The sessions of a session of a tool beside the main one, without subagents, by their ids, and their conversations. */
@@ -86,12 +87,47 @@ class Copies {
 
   /** The session of a tool from which a session came. */
   sourceOf(id: string): string | undefined {
+    this.#readOn();
     return this.#kin.get(id)?.source;
   }
 
-  /** The main conversation of the source of a session. */
-  mainOf(id: string): string | undefined {
-    return this.#mains.get(this.sourceOf(id) ?? '');
+  /**
+   * The sessions of tools that have a beginning in common with that of a session, or with one that has: the ULIDs of their
+   * conversations, main ones first.
+   */
+  resembling(id: string): ReadonlyMap<string, readonly string[]> {
+    this.#readOn();
+    const found = new Map<string, readonly string[]>();
+    const left = new Set([this.#kin.get(id)?.source]);
+    const looked = new Set<string>();
+    // What is added meanwhile is looked at, too.
+    for (const source of left) {
+      const main = this.#mains.get(source ?? '');
+      if (source === undefined || main === undefined) continue;
+      const ids = [main, ...(this.#branches.get(source) ?? []).map(([branch]) => branch)];
+      found.set(source, ids);
+      left.add(this.namedSource(main));
+      const { session = '' } = this.#kin.get(main) ?? {};
+      for (const copy of this.#of.get(session)?.ids ?? []) left.add(this.#kin.get(copy)?.source);
+      for (const { beginning = '' } of ids.flatMap((one) => this.#kin.get(one) ?? [])) {
+        if (looked.has(beginning)) continue;
+        looked.add(beginning);
+        for (const one of this.#byBeginning.get(beginning) ?? []) left.add(this.#kin.get(one)?.source);
+      }
+    }
+    return found;
+  }
+
+  /** The session of a tool of which a session names itself a copy, where it is here. */
+  namedSource(id: string): string | undefined {
+    const { format = '' } = this.#kin.get(id) ?? {};
+    const named = [...(this.#sources.get(id) ?? [])].map((of) => sourceOf(format, of));
+    return named.find((source) => this.#mains.has(source));
+  }
+
+  /** What a session is as: it changes when that is written, here or perhaps by others. */
+  stateOf(id: string): string {
+    return `${this.#round} ${this.#kin.get(id)?.writes}`;
   }
 
   /** The main conversations whose first message has a key. */
@@ -100,23 +136,14 @@ class Copies {
     return this.#byFirst.get(key)?.mains ?? [];
   }
 
-  /** The sessions that begin with a message, as a tree, and which of the main ones is likely the source of which. */
-  family(key: string | undefined): { readonly family: Family; readonly alike: Alike } | undefined {
+  /** The sessions that begin with a message, as a tree. */
+  family(key: string | undefined): Family | undefined {
     this.#readOn();
     const group = key === undefined ? undefined : this.#byFirst.get(key);
     if (group === undefined) return undefined;
     group.family ??= new Family(this.#store);
-    group.alike ??= new Alike({
-      main: ({ id }) => this.#kin.get(id)?.isMain === true,
-      copy: ({ id }) => this.isCopy(id),
-    });
-    const { family, alike } = group;
-    if (group.round !== this.#round) alike.forget();
-    for (const id of this.#freshIn(group)) {
-      const read = family.read(id);
-      if (read !== undefined && this.#kin.get(id)?.isMain === true) alike.move(read.before, read.member.end);
-    }
-    return { family, alike };
+    for (const id of this.#freshIn(group)) group.family.read(id);
+    return group.family;
   }
 
   /** The tokens of the sessions whose first answer is known by the same request or key. */
@@ -164,11 +191,6 @@ class Copies {
     return this.#of.get(session)?.ids ?? [];
   }
 
-  /** Whether a session names one of which it is a copy. */
-  isCopy(id: string): boolean {
-    return this.#sources.has(id);
-  }
-
   /** Whether a session names another one, by its id, as that of which it is a copy. */
   isCopyOf(id: string, other: string | undefined): boolean {
     const sources = [...(this.#sources.get(id) ?? [])];
@@ -200,7 +222,7 @@ class Copies {
       for (const group of this.#kin.get(id)?.groups ?? []) group.fresh.add(id);
       for (const of of this.#sources.get(id) ?? []) this.#of.get(of)?.fresh.add(id);
       this.#lookForBoundaries(id);
-      if (this.#unfinished.has(id)) fresh.add(id);
+      if (this.#unfinished.has(id) || this.#isRewound(id)) fresh.add(id);
     }
     this.#wrote.clear();
     for (const id of fresh) this.#look(id);
@@ -212,13 +234,14 @@ class Copies {
     const { format, session, conversation } = origin;
     const isMain = conversation === undefined;
     const source = sourceOf(format, session);
-    this.#kin.set(id, { isMain, source, groups: new Set(), read: 0 });
+    const of = { format: String(format), session: String(session) };
+    this.#kin.set(id, { isMain, source, ...of, groups: new Set(), read: 0, looked: 0, writes: 0 });
     this.#lookForBoundaries(id);
     if (!isMain)
       this.#branches.set(source, [...(this.#branches.get(source) ?? []), [id, String(conversation)]]);
     this.#unfinished.add(id);
     if (isMain) {
-      this.#mains.set(source, id);
+      if (!this.#mains.has(source)) this.#mains.set(source, id);
       this.#readCopy(id);
     }
     return true;
@@ -234,10 +257,25 @@ class Copies {
     const { boundary } = kin;
     if (boundary !== undefined && this.#isFirst(id, boundary.seq))
       this.#join(this.#beginningAt, boundary.key, id);
-    const answer = firstAnswerIn(this.#store, id);
+    const { message, answer } = firstShownIn(this.#store, id);
+    if (message !== undefined) {
+      const beginning = saidBy(message, JSON.stringify(message.payload));
+      this.#byBeginning.get(kin.beginning ?? '')?.delete(id);
+      kin.beginning = beginning;
+      put(this.#byBeginning, beginning, id);
+    }
     if (answer === undefined) return;
     if (kin.first !== undefined) this.#unfinished.delete(id);
     this.#join(this.#byAnswer, answerId(answer), id);
+  }
+
+  /** Whether a session shows less since it was last looked at: perhaps another beginning. */
+  #isRewound(id: string): boolean {
+    const kin = this.#kin.get(id);
+    if (kin === undefined) return false;
+    const [rewind] = this.#store.entries.read(id, { kind: 'rewind', from: kin.looked + 1, limit: 1 });
+    kin.looked = this.#store.sessions.find(id)?.head ?? kin.looked;
+    return rewind !== undefined;
   }
 
   /** Looks for the compactions that a session has by now. */
@@ -275,12 +313,21 @@ interface Kin {
   readonly isMain: boolean;
   /** The session of a tool from which it came. */
   readonly source: string;
+  /** Its tool, and the id that this gave it. */
+  readonly format: string;
+  readonly session: string;
+  /** What the first message that it shows says. */
+  beginning?: string;
   /** The key of its first message; empty where that is of a session that it has under other ids. */
   first?: string | undefined;
   /** Its first compaction. */
   boundary?: { readonly key: string; readonly seq: Seq };
   /** How far its tape was read for compactions. */
   read: Seq;
+  /** How far its tape was read for rewinds. */
+  looked: Seq;
+  /** How often it was written. */
+  writes: number;
   /** With which others it has something in common. */
   readonly groups: Set<Group>;
 }
@@ -295,7 +342,6 @@ interface Group {
   /** When all of them were read. */
   round: number;
   family?: Family;
-  alike?: Alike;
   counts?: SharedCounts;
 }
 
@@ -328,40 +374,4 @@ function originIn(store: HomeStore, id: string): JsonObject | undefined {
   if (store.sessions.find(id)?.kind !== 'session') return undefined;
   const [origin] = store.entries.read(id, { own: true, name: 'import/source', limit: 1 });
   return isObject(origin?.payload) && continuedFrom(store, id) === undefined ? origin.payload : undefined;
-}
-
-/**
- * The tokens that others than a session (`own`) have counted of what a conversation has: those that begin with the same answer,
- * its source and its copies.
- */
-export function countsElsewhere(
-  store: HomeStore,
-  {
-    format,
-    session,
-    copyOf,
-    conversations,
-  }: Pick<ImportPlan, 'format' | 'session' | 'copyOf' | 'conversations'>,
-  { key, spine }: Pick<ConversationPlan, 'key' | 'spine'>,
-  own: string | undefined,
-): readonly Counted[] {
-  const copies = copiesIn(store);
-  const name = copyOf === undefined ? undefined : sessionOf(store, { format, session: copyOf });
-  const source = name === undefined ? undefined : store.sessions.find(name)?.id;
-  // Behind a base its first answer is another one, and so it is in the file of a copy that begins at a compaction.
-  const whole = conversations.find((one) => one.key === key)?.spine ?? [];
-  const answers = new Set([spine, whole].flatMap((drafts) => firstAnswer(drafts) ?? []).map(answerId));
-  // A copy that begins at a compaction may have another first answer than all others.
-  const boundaries = spine.flatMap((one, i) =>
-    one.mark === 'boundary' ? { of: one.key ?? '', isFirst: i === 0 } : [],
-  );
-  const shared = [
-    copies.countsOfCopies(session),
-    ...boundaries.map(({ of, isFirst }) => copies.countsBehind(of, isFirst)),
-    ...[...answers].map((answer) => copies.countsOf(answer)),
-  ];
-  return [
-    ...(source === undefined ? [] : [countsOf(copies.ledger, source)]),
-    ...shared.flatMap((one) => one?.elsewhere(own) ?? []),
-  ];
 }

@@ -1,7 +1,9 @@
 import type { HomeStore, JsonObject, SessionInfo } from '@tapedeck/tape';
-import { copiesIn, countsElsewhere } from './copies.ts';
+import { copiesIn } from './copies.ts';
+import { answerId, firstAnswer } from './first-said.ts';
 import type { Counted } from './imported.ts';
 import { countsOf, type SharedCounts, together } from './ledger.ts';
+import { sessionOf } from './origins.ts';
 import type { ConversationPlan, ImportPlan } from './plan.ts';
 
 /** Who else may have counted the tokens of a conversation. */
@@ -31,4 +33,49 @@ export function countedElsewhere(
   for (const one of new Set([parentId, link?.parentId]))
     if (one !== undefined) all.push(countsOf(ledger, one));
   return together([...all, ...countsElsewhere(store, plan, conversation, id)]);
+}
+
+/**
+ * The tokens that others than a session (`own`) have counted of what a conversation has: those that begin with the same answer,
+ * its source and its copies.
+ */
+function countsElsewhere(
+  store: HomeStore,
+  {
+    format,
+    session,
+    copyOf,
+    conversations,
+  }: Pick<ImportPlan, 'format' | 'session' | 'copyOf' | 'conversations'>,
+  { key, spine }: Pick<ConversationPlan, 'key' | 'spine'>,
+  own: string | undefined,
+): readonly Counted[] {
+  const copies = copiesIn(store);
+  const name = copyOf === undefined ? undefined : sessionOf(store, { format, session: copyOf });
+  const source = name === undefined ? undefined : store.sessions.find(name)?.id;
+  // Behind a base its first answer is another one, and so it is in the file of a copy that begins at a compaction.
+  const whole = conversations.find((one) => one.key === key)?.spine ?? [];
+  const answers = new Set([spine, whole].flatMap((drafts) => firstAnswer(drafts) ?? []).map(answerId));
+  // A copy that begins at a compaction may have another first answer than all others.
+  const boundaries = spine.flatMap((one, i) =>
+    one.mark === 'boundary' ? { of: one.key ?? '', isFirst: i === 0 } : [],
+  );
+  const shared = [
+    copies.countsOfCopies(session),
+    ...boundaries.map(({ of, isFirst }) => copies.countsBehind(of, isFirst)),
+    ...[...answers].map((answer) => copies.countsOf(answer)),
+  ];
+  return [
+    // What the source inherits counts where it was written.
+    ...withAncestors(store, source).map((id) => countsOf(copies.ledger, id)),
+    ...shared.flatMap((one) => one?.elsewhere(own) ?? []),
+  ];
+}
+
+/** A session, and those that it was forked from. */
+function withAncestors(store: HomeStore, id: string | undefined): readonly string[] {
+  const ids: string[] = [];
+  for (let at = id; at !== undefined && !ids.includes(at); at = store.sessions.find(at)?.parentId)
+    ids.push(at);
+  return ids;
 }

@@ -4,13 +4,13 @@ import { treeParentOf } from '@tapedeck/tape/internal';
 import type { LinkRequest, SessionLink } from '@tapedeck/tape/store';
 import { appendBeside } from './beside.ts';
 import { copiesIn } from './copies.ts';
-import { continuedFrom, copyEvent, isResumed } from './copy-notes.ts';
+import { continuedFrom, copyEvent } from './copy-notes.ts';
 import { callAt } from './fork-of.ts';
 import { importedIn } from './imported.ts';
 import { sessionOf } from './origins.ts';
-import { resumedEdges } from './place-resumed.ts';
 import type { ConversationPlan, DerivedEdge, ImportPlan } from './plan.ts';
 import { isRefusal } from './refusal.ts';
+import { resemblanceIn } from './resemblance.ts';
 
 /** The session that a conversation of a plan is, whether it was made just now, and how much it got. */
 interface Placed {
@@ -55,6 +55,10 @@ export function linkSessions(
     const above = parent === undefined ? undefined : sessionsOf(parent.key)?.session;
     if (above !== undefined) placeBelow(store, { conversation, session, above }, derived.get(key));
   }
+  // A branch may have been below what is a copy of it.
+  const main = plan.conversations.find(({ kind }) => kind === 'main');
+  const placed = main && sessionsOf(main.key);
+  if (placed !== undefined && copies) placeAlike(store, placed.session);
 }
 
 function placeBelow(
@@ -123,7 +127,7 @@ function placeExported(store: HomeStore, { exportOf }: ImportPlan, session: stri
 function placeCopy(
   store: HomeStore,
   { format, session: own, copyOf }: ImportPlan,
-  { session, created, added }: Placed,
+  { session, created }: Placed,
 ): void {
   const info = store.sessions.find(session);
   if (info === undefined) return;
@@ -136,8 +140,6 @@ function placeCopy(
   const isPlaced = !created && info.parentId === undefined;
   const copies = isPlaced ? [] : [...copiesIn(store).of(own)].flatMap((id) => store.sessions.find(id) ?? []);
   for (const copy of copies) if (treeParentOf(copy).parentId !== info.id) placeUnder(store, copy, info);
-  if (added > 0) placeResumed(store, info);
-  if (!isResumed(store, info.id)) placeAlike(store, info);
 }
 
 /**
@@ -163,37 +165,25 @@ function placeUnder(store: HomeStore, copy: SessionInfo, source: SessionInfo): v
       ...(exported === undefined && concluded),
     });
   }
-  const { parentId } = treeParentOf(copy);
   link(store, copy.session, source.session, { type: 'copy' });
-  // What was taken for its source, since that named none, was resumed from it.
-  const above = store.sessions.find(parentId ?? '');
-  if (above?.parentId === copy.id) placeResumed(store, above);
 }
 
-/** Gives a session and the one with which it begins under other ids their places. */
-function placeResumed(store: HomeStore, info: SessionInfo): void {
-  for (const { child, parent, request } of resumedEdges(store, info)) link(store, child, parent, request);
-}
-
-/**
- * Puts the sessions whose sources do not say of which they are copies under the likeliest, as far as what was written of their
- * family changes that.
- */
-function placeAlike(store: HomeStore, { id }: SessionInfo): void {
-  const copies = copiesIn(store);
-  const first = copies.firstOf(id);
-  if (first === undefined || copies.mains(first).length < 2) return;
-  const { family, alike } = copies.family(first) ?? {};
-  for (const one of alike?.places() ?? []) {
-    if (copies.isPlaced(one.id)) continue;
+/** Puts the sessions whose sources do not say of which they are copies under the likeliest. */
+function placeAlike(store: HomeStore, session: string): void {
+  const id = store.sessions.find(session)?.id;
+  if (id === undefined) return;
+  const resemblance = resemblanceIn(store);
+  for (const one of resemblance.placesAround(id)) {
     const info = store.sessions.find(one.id);
-    const { parentId } = treeParentOf(info ?? {});
+    if (info === undefined || copiesIn(store).isPlaced(one.id)) continue;
+    const { parentId } = treeParentOf(info);
+    const source = one.source && store.sessions.find(one.source.id);
     // What is below another session than those that begin alike is there for another reason.
-    const isFree = parentId === undefined || family?.member(parentId) !== undefined;
-    if (info === undefined || !isFree || (parentId === undefined && one.source === undefined)) continue;
-    const { source = null, common } = one;
-    const evidence = source === null ? 'it went on first' : `both begin with the same ${common} entries`;
-    link(store, one.session, source, { type: 'copy', derived: true, evidence });
+    const isFree = parentId === undefined || resemblance.has(parentId);
+    if (!isFree || (parentId === undefined && source === undefined)) continue;
+    const evidence =
+      source === undefined ? 'it went on first' : `both begin with the same ${one.source?.common} entries`;
+    link(store, info.session, source?.session ?? null, { type: 'copy', derived: true, evidence });
   }
 }
 
@@ -227,12 +217,14 @@ function edgeOf({ parent, type, derived, evidence, call, seq }: SessionLink): re
 
 /** Makes an edge, unless a person has moved the session. */
 function link(store: HomeStore, child: string, parent: string | null, request: LinkRequest): void {
-  const placed = store.sessions.find(child)?.link;
+  const { id, link: placed } = store.sessions.find(child) ?? {};
   if (placed?.type === 'moved' && placed.derived !== true) return;
   const { type, derived = false, evidence, call, seq } = request;
   const wanted = [parent, type, derived, evidence, call, seq];
   // Nearly always it is there: no transaction is needed then.
   if (placed !== undefined && isDeepStrictEqual(wanted, edgeOf(placed))) return;
+  // What was concluded of it before is concluded anew.
+  if (id !== undefined) resemblanceIn(store).forget(id);
   try {
     store.lineage.link(child, parent, request);
   } catch (error) {

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Entry, HomeStore, Seq } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { isSame } from './change.ts';
+import { firstAnswer, saidBy } from './first-said.ts';
 import { isOfImport, isSaid, keyOf, type Shown, shownOf } from './imported.ts';
 import { type ConversationPlan, isAside } from './plan.ts';
 
@@ -12,8 +13,11 @@ export interface Step extends Pick<Shown, 'kind' | 'mark' | 'name' | 'key' | 'co
   readonly count: number;
   /** Of a boundary: the key of the first entry that it keeps in view. */
   readonly kept: string | undefined;
+  /** What it says and when, whatever its key. */
+  readonly said: string;
   /** When its source said it; not a number where that does not tell. */
   readonly time: number;
+  readonly isAnswer: boolean;
   readonly after: Step[];
   /** The tapes that have it, each where it was written. */
   readonly places: Place[];
@@ -77,7 +81,8 @@ export interface Back {
 export class Family {
   readonly root: Step = {
     ...{ before: undefined, count: 0, kind: 'event', mark: undefined, name: undefined, key: '', content: '' },
-    ...{ kept: undefined, time: Number.NaN, after: [], places: [], ends: new Set() },
+    ...{ kept: undefined, said: '', time: Number.NaN, isAnswer: false },
+    ...{ after: [], places: [], ends: new Set() },
   };
   readonly #store: HomeStore;
   readonly #members = new Map<string, Member>();
@@ -170,6 +175,13 @@ export class Family {
     return same === end || (same !== undefined && this.#isBegun(end, same));
   }
 
+  /** Whether each entry that a session shows is shown by one of some others, in whatever place. */
+  areIn(ids: readonly string[], other: string): boolean {
+    const said = (step: Step) => `${step.kind} ${step.key} ${step.mark === undefined ? step.content : ''}`;
+    const shown = new Set(ids.flatMap((id) => pathOf(this.#members.get(id)).map(said)));
+    return pathOf(this.#members.get(other)).every((step) => shown.has(said(step)));
+  }
+
   /** Whether a message is the beginning of another one, which has more of the same record. */
   #isBegun(part: Step, whole: Step): boolean {
     const isSame = part.before === whole.before && part.key === whole.key && part.kind === whole.kind;
@@ -248,8 +260,19 @@ export class Family {
       one.mark === mark;
     const known = key === '' ? undefined : before.after.find(same);
     const step: Step = known ?? {
-      ...{ before, count: before.count + 1, kind, mark, name, key, content, kept },
-      ...{ time: Date.parse(String(entry.meta.timestamp)), after: [], places: [], ends: new Set() },
+      ...{
+        before,
+        count: before.count + 1,
+        kind,
+        mark,
+        name,
+        key,
+        content,
+        kept,
+        said: saidBy(entry, JSON.stringify(entry.payload)),
+      },
+      ...{ time: Date.parse(String(entry.meta.timestamp)), isAnswer: firstAnswer([entry]) !== undefined },
+      ...{ after: [], places: [], ends: new Set() },
     };
     if (known === undefined) before.after.push(step);
     step.places.push({ member, seq: entry.seq });
@@ -267,6 +290,13 @@ export class Family {
       [member, seq] = [member.parent, member.base];
     }
   }
+}
+
+/** What a session shows, the last entry first. */
+function pathOf(member: Member | undefined): readonly Step[] {
+  const path: Step[] = [];
+  for (let at = member?.end; at?.before !== undefined; at = at.before) path.push(at);
+  return path;
 }
 
 /** The index of the last position that is not behind another one. */

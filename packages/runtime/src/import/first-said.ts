@@ -1,5 +1,6 @@
-import type { Draft, Entry, HomeStore } from '@tapedeck/tape';
+import type { Draft, Entry, HomeStore, Seq } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
+import { sha256 } from '@tapedeck/tape/store';
 import { isOfImport, keyOf, requestOf } from './imported.ts';
 import type { ConversationPlan } from './plan.ts';
 
@@ -16,17 +17,44 @@ export function firstAnswer<T extends Pick<Draft, 'kind' | 'payload'>>(messages:
   return undefined;
 }
 
-/** The first answer of a model in a session, unless many messages precede it. */
-export function firstAnswerIn(store: HomeStore, id: string): Entry | undefined {
-  let from = 1;
-  for (let read = 0; read < answerWithin; read += step) {
-    const messages = [...store.entries.read(id, { kind: 'message', from, limit: step })];
-    const answer = firstAnswer(messages);
-    const last = messages.at(-1);
-    if (answer !== undefined || last === undefined) return answer;
-    from = last.seq + 1;
+/** The first message that a session shows, and the first answer of a model, unless many messages precede that. */
+export function firstShownIn(
+  store: HomeStore,
+  id: string,
+): { readonly message?: Entry | undefined; readonly answer?: Entry | undefined } {
+  let message: Entry | undefined;
+  let read = 0;
+  for (const { from, to } of shownRanges(store, id))
+    for (let at = from; at <= to && read < answerWithin; read += step) {
+      const messages = [...store.entries.read(id, { kind: 'message', from: at, to, limit: step })];
+      message ??= messages[0];
+      const answer = firstAnswer(messages);
+      if (answer !== undefined) return { message, answer };
+      at = (messages.at(-1)?.seq ?? to) + 1;
+    }
+  return { message };
+}
+
+/** The positions of a session that no rewind hides. */
+function shownRanges(store: HomeStore, id: string): readonly { readonly from: Seq; readonly to: Seq }[] {
+  const ranges: { from: Seq; to: Seq }[] = [];
+  let to = store.sessions.find(id)?.head ?? 0;
+  for (const { seq, ref = 0 } of [...store.entries.read(id, { kind: 'rewind' })].reverse()) {
+    // One that is hidden itself hides nothing.
+    if (seq > to) continue;
+    ranges.push({ from: seq + 1, to });
+    to = ref;
   }
-  return undefined;
+  return [...ranges, { from: 1, to }].reverse();
+}
+
+/**
+ * What an entry or a draft says and when, by which it is known in all copies of it, whatever ids these have. Pure.
+ * @param payload as JSON
+ */
+export function saidBy({ kind, name, mark, meta }: Omit<Draft, 'payload'>, payload: string): string {
+  const about = JSON.stringify([kind, name, mark, meta?.timestamp, meta?.requestId]);
+  return sha256(`${about}\n${payload}`).slice(0, 32);
 }
 
 /** What an answer is known by in all copies of it: its request or, where its record names none, its key. Pure. */

@@ -169,9 +169,11 @@ export function contentMark(payload: string, meta: string): string {
   return sha256(`${meta}\n${payload}`).slice(0, 32);
 }
 
-/** The id that the provider gave to the request of an answer. */
+/** What the request of an answer is known by: the id that the provider gave it or, where no record names that, when it was answered. */
 export function requestOf({ meta }: Pick<Draft, 'meta'>): string | undefined {
-  return typeof meta?.requestId === 'string' ? meta.requestId : undefined;
+  const { requestId, model, timestamp } = meta ?? {};
+  if (typeof requestId === 'string') return requestId;
+  return typeof model === 'string' && typeof timestamp === 'string' ? `${model} ${timestamp}` : undefined;
 }
 
 /** Whether an import wrote a rewind, since its source left what it hides, or has something else there. */

@@ -4,7 +4,8 @@
  * know. `nexus3.ts` and `session-jsonl.ts` read one conversation from one file, of which `one-conversation.ts` makes such a plan,
  * too, and `read-transcript.ts` reads one file of any format. `reconcile.ts` writes a plan, by what `imported.ts` finds on a
  * tape and `change.ts` concludes from it. `copies.ts` knows the sessions of the home that begin alike, as trees (`family.ts`),
- * and the tokens that they counted (`ledger.ts`): so a copy is written and counted once. `json-lines.ts` and the files below it
+ * and the tokens that they counted (`ledger.ts`): so a copy is written and counted once. `resemblance.ts` finds what begins alike
+ * whatever its ids are, and `alike.ts` concludes which of several is the source. `json-lines.ts` and the files below it
  * read damaged JSON lines. Imports no other room.
  */
 import type { Draft, Seq } from '@tapedeck/tape';

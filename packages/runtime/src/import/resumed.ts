@@ -2,11 +2,12 @@ import type { Draft, Entry, HomeStore, Seq } from '@tapedeck/tape';
 import { storedTexts } from '@tapedeck/tape/internal';
 import { spineOf } from './change.ts';
 import { copiesIn } from './copies.ts';
-import { firstAnswer, firstKey, firstKeyIn } from './first-said.ts';
+import { firstAnswer, firstKey, firstKeyIn, saidBy } from './first-said.ts';
 import { importedIn, requestOf, type Shown, shownAt } from './imported.ts';
 import { wholeDraft } from './later-draft.ts';
 import { type Origins, sessionOf, sourceOf } from './origins.ts';
 import type { ConversationPlan, ImportPlan } from './plan.ts';
+import { resemblanceIn } from './resemblance.ts';
 
 /** A session with which another one begins under other keys, and what it shows of that. */
 export interface Resumed {
@@ -42,22 +43,29 @@ export function resumedFrom(
   }
   const request = requestOf(answer);
   if (request === undefined || copiesIn(store).mains(key).length > 0) return undefined;
-  let best: (Resumed & { readonly common: number }) | undefined;
+  let best: Resumed | undefined;
+  // The answer is common, too.
+  let least = spine.indexOf(answer);
   const named = copyOf === undefined ? undefined : sessionOf(store, { format, session: copyOf });
   const source = named === undefined ? undefined : store.sessions.find(named)?.id;
   // Of several that have as much of it, the one that its records name: branches may have more of that.
   const candidates = copiesIn(store)
     .answeredFirst(request)
     .toSorted((a, b) => Number(b === source) - Number(a === source));
-  for (const id of candidates) {
+  const said = spine.values().map((draft) => {
+    const whole = wholeDraft(draft);
+    return saidBy(whole, storedTexts(whole)?.payload ?? '');
+  });
+  for (const [id, most] of resemblanceIn(store).beginning(said, candidates)) {
+    if (most <= least) break;
     if (store.sessions.find(id)?.lifecycle !== 'active') continue;
     const imported = importedIn(store, id);
     // Some proxies give one id to all requests.
     if (!imported.requests.has(request)) continue;
     const shown = spineOf(imported.shown);
     const found = { session: id, shown, isParent: false };
-    const common = commonPlaces(store, conversation, found).size;
-    if (common > Math.max(best?.common ?? 0, spine.indexOf(answer))) best = { ...found, common };
+    const { size } = commonPlaces(store, conversation, found);
+    if (size > least) [best, least] = [found, size];
   }
   return best;
 }

@@ -7,11 +7,12 @@ import { importedIn, isOfImport, keyOf } from './imported.ts';
 import { sourceOf } from './origins.ts';
 import { type ImportPlan, isAside } from './plan.ts';
 import { isRefusal } from './refusal.ts';
+import { resemblanceIn } from './resemblance.ts';
 
 /**
- * Deletes the sessions of branches that are none any more: the user has returned to the end of one, and gone on from there, so
- * that another session of the source shows all of it. One that has anything else stays: an entry of a run or of a person, a
- * child, another name.
+ * Deletes the sessions of branches that are none any more: the user has returned to the end of one, and gone on from there, or
+ * a record that the file lacked has led elsewhere what it shows, so that other sessions of the source show all of it. One that
+ * has anything else stays: an entry of a run or of a person, a child, another name.
  * @param sessions the sessions of the plan
  */
 export function deleteReturned(
@@ -19,16 +20,16 @@ export function deleteReturned(
   { format, session, conversations }: ImportPlan,
   sessions: readonly string[],
 ): void {
-  const copies = copiesIn(store);
+  const [copies, resemblance] = [copiesIn(store), resemblanceIn(store)];
   const keys = new Set(conversations.map(({ key }) => key));
   const ids = new Set(sessions.flatMap((name) => store.sessions.find(name)?.id ?? []));
   // Later ones can be below earlier ones.
   for (const [id, conversation] of copies.branchesOf(sourceOf(format, session)).toReversed()) {
     if (ids.has(id) || keys.has(conversation.replace(/#\d+$/, ''))) continue;
-    const family = copies.family(copies.firstOf(id))?.family;
-    const other = [...ids].find((one) => family?.includes(one, id) === true);
-    const info = other === undefined ? undefined : store.sessions.find(id);
-    if (other === undefined || info === undefined || !isUntouched(store, info)) continue;
+    const info = store.sessions.find(id);
+    if (info === undefined || !isUntouched(store, info)) continue;
+    const other = resemblance.showing(id, [...ids]);
+    if (other === undefined) continue;
     const own = [...store.entries.read(id, { own: true })];
     if (!own.every((entry) => isByImport(entry)) || !haveAsides(store, ids, own)) continue;
     const said = { ...note(returnedEvent, { session: other }), key: 'import:returned' };

@@ -1,0 +1,132 @@
+import type { Step } from './family.ts';
+
+/**
+ * What sessions say up to a point: those that say the same at the same times share it, whatever ids their records have. What was
+ * said here, before no entry of a source, is no part of it.
+ */
+export interface Point {
+  readonly before: Point | undefined;
+  /** The number of entries up to this one. */
+  readonly count: number;
+  /** What its entry says, and when. */
+  readonly said: string;
+  /** When its source says that it was said, or the same as of the one that precedes it where that does not tell. */
+  readonly clock: number;
+  /** When: never before the one that precedes it. */
+  readonly time: number;
+  /** Whether a model has answered by now: people and programs may say the same at the same time. */
+  readonly isAnswered: boolean;
+  readonly after: Map<string, Point>;
+}
+
+/** The points of what the sessions of a home say, as one tree. */
+export class Points {
+  readonly #root: Point = {
+    ...{ before: undefined, count: 0, said: '', isAnswered: false, after: new Map() },
+    ...{ clock: Number.NEGATIVE_INFINITY, time: Number.NEGATIVE_INFINITY },
+  };
+  readonly #known = new WeakMap<Step, Point>();
+
+  /** The points at which sessions say what something begins with, as far as one does. */
+  *along(said: Iterable<string>): Generator<Point> {
+    let at: Point | undefined = this.#root;
+    for (const one of said) {
+      at = at.after.get(one);
+      if (at === undefined) return;
+      yield at;
+    }
+  }
+
+  /** What is said up to an entry. */
+  at(end: Step): Point {
+    const fresh: Step[] = [];
+    let point: Point | undefined;
+    for (let at: Step | undefined = end; at?.before !== undefined && point === undefined; at = at.before) {
+      point = this.#known.get(at);
+      if (point === undefined) fresh.push(at);
+    }
+    let last = point ?? this.#root;
+    for (const step of fresh.reverse()) {
+      last = step.key === '' ? last : next(last, step);
+      this.#known.set(step, last);
+    }
+    return last;
+  }
+}
+
+function next(before: Point, { said, time, isAnswer }: Step): Point {
+  const known = before.after.get(said);
+  if (known !== undefined) return known;
+  const clock = Number.isNaN(time) ? before.clock : time;
+  const point: Point = {
+    ...{ before, said, count: before.count + 1, isAnswered: before.isAnswered || isAnswer },
+    ...{ clock, time: Math.max(before.time, clock), after: new Map() },
+  };
+  before.after.set(said, point);
+  return point;
+}
+
+/** In which order two points come: that of their times or, where these are equal, one that is the same everywhere. Pure. */
+function compared(one: Point, other: Point): number {
+  const { time, count, clock, said } = one;
+  if (time !== other.time) return time - other.time;
+  if (count !== other.count) return count - other.count;
+  if (clock !== other.clock) return clock - other.clock;
+  return said === other.said ? 0 : said < other.said ? -1 : 1;
+}
+
+/** What a source says: each way of it ends at a point. */
+export class Ways {
+  readonly ends: readonly Point[];
+  #all: Set<Point> | undefined;
+
+  constructor(ends: readonly Point[]) {
+    this.ends = ends;
+  }
+
+  /** The first point on the way to another one that is on none of these; undefined where that is on one of them. */
+  leftBy(end: Point): Point | undefined {
+    const [only] = this.ends;
+    if (only === undefined) return end;
+    let first: Point | undefined;
+    if (this.ends.length > 1) {
+      for (let at: Point | undefined = end; at !== undefined && !this.#has(at); at = at.before) first = at;
+      return first;
+    }
+    // Most have one way, of which only what follows the common part is looked at.
+    for (let [at, its]: (Point | undefined)[] = [end, only]; at !== undefined && at !== its; ) {
+      const above = (its?.count ?? 0) - at.count;
+      if (above >= 0) its = its?.before;
+      if (above <= 0) [first, at] = [at, at.before];
+    }
+    return first;
+  }
+
+  #has(point: Point): boolean {
+    if (this.#all === undefined) {
+      this.#all = new Set();
+      for (const end of this.ends)
+        for (let at: Point | undefined = end; at !== undefined && !this.#all.has(at); at = at.before)
+          this.#all.add(at);
+    }
+    return this.#all.has(point);
+  }
+}
+
+/** Whether one source went on before another one where the two differ first, or ended there: an order of any number of them. Pure. */
+export function wentOnFirst(one: Ways, other: Ways): boolean | undefined {
+  const [own, its] = [firstOf(one, other), firstOf(other, one)];
+  if (own !== undefined && its !== undefined) return compared(own, its) < 0;
+  if (its !== undefined) return compared(its, lastOf(one)) > 0;
+  return own === undefined ? undefined : compared(own, lastOf(other)) < 0;
+}
+
+/** The first point that a source has and another one has not. */
+function firstOf(of: Ways, other: Ways): Point | undefined {
+  const all = of.ends.flatMap((end) => other.leftBy(end) ?? []);
+  return all.length === 0 ? undefined : all.reduce((first, one) => (compared(one, first) < 0 ? one : first));
+}
+
+function lastOf({ ends }: Ways): Point {
+  return ends.reduce((last, one) => (compared(one, last) > 0 ? one : last));
+}

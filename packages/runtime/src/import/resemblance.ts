@@ -1,0 +1,100 @@
+import type { HomeStore } from '@tapedeck/tape';
+import { type Likely, likelyPlaces, type Source } from './alike.ts';
+import { copiesIn } from './copies.ts';
+import { Family, type Member } from './family.ts';
+import { type Point, Points } from './points.ts';
+
+/**
+ * The sessions of a home that begin alike, under the same ids or others, as far as an import has read them. Each entry is read
+ * once.
+ */
+class Resemblance {
+  readonly #store: HomeStore;
+  readonly #family: Family;
+  readonly #points = new Points();
+  /** What each was as it was read. */
+  readonly #states = new Map<string, string>();
+  /** What was said of each last. */
+  readonly #said = new Map<string, string>();
+
+  constructor(store: HomeStore) {
+    this.#store = store;
+    this.#family = new Family(store);
+  }
+
+  /** Whether a session was found to begin like another one. */
+  has(id: string): boolean {
+    return this.#family.member(id) !== undefined;
+  }
+
+  /**
+   * Where the main conversations belong that begin like those of the source of a session, or like one that does: those of which
+   * something else was said before, sources before their copies.
+   */
+  placesAround(id: string): readonly Likely[] {
+    const copies = copiesIn(this.#store);
+    const alike = copies.resembling(id);
+    if (alike.size < 2) return [];
+    const sources = new Map<string, { members: [Member, ...Member[]]; names: Source | undefined }>();
+    for (const [source, ids] of alike) {
+      const [main, ...branches] = ids.map((one) => this.#member(one));
+      if (main?.isActive !== true) continue;
+      const others = branches.flatMap((one) => (one?.isActive === true ? one : []));
+      others.sort((a, b) => (a.session < b.session ? -1 : 1));
+      sources.set(source, { members: [main, ...others], names: undefined });
+    }
+    for (const one of sources.values()) one.names = sources.get(copies.namedSource(one.members[0].id) ?? '');
+    return likelyPlaces([...sources.values()], this.#points).filter((one) => {
+      const said = `${copies.round} ${one.source?.id} ${one.source?.common}`;
+      if (this.#said.get(one.id) === said) return false;
+      this.#said.set(one.id, said);
+      return true;
+    });
+  }
+
+  /** How many entries sessions show of what something begins with, by their ids: those that show most of it first. */
+  beginning(
+    said: Iterable<string>,
+    ids: readonly string[],
+  ): readonly (readonly [id: string, common: number])[] {
+    const ends = ids.flatMap((id) => {
+      const end = this.#member(id)?.end;
+      return end === undefined ? [] : [[id, this.#points.at(end)] as const];
+    });
+    const way = new Set(this.#points.along(said));
+    const common = (end: Point): number => {
+      let at: Point | undefined = end;
+      while (at !== undefined && !way.has(at)) at = at.before;
+      return at?.count ?? 0;
+    };
+    return ends.map(([id, end]) => [id, common(end)] as const).toSorted(([, a], [, b]) => b - a);
+  }
+
+  /** A session of some others that shows all that one shows, or one of several that do so together. */
+  showing(id: string, others: readonly string[]): string | undefined {
+    for (const one of [...others, id]) this.#family.read(one);
+    const whole = others.find((one) => this.#family.includes(one, id));
+    return whole ?? (this.#family.areIn(others, id) ? others[0] : undefined);
+  }
+
+  /** Says again where a session belongs. */
+  forget(id: string): void {
+    this.#said.delete(id);
+  }
+
+  #member(id: string): Member | undefined {
+    const state = copiesIn(this.#store).stateOf(id);
+    if (this.#states.get(id) !== state) this.#family.read(id);
+    this.#states.set(id, state);
+    return this.#family.member(id);
+  }
+}
+
+const known = new WeakMap<HomeStore, Resemblance>();
+
+/** What is known of the sessions of a home that begin alike. */
+export function resemblanceIn(store: HomeStore): Resemblance {
+  const found = known.get(store) ?? new Resemblance(store);
+  known.set(store, found);
+  return found;
+}

@@ -1,0 +1,153 @@
+import fc from 'fast-check';
+import { calls, model, person, returns, says } from './transcript.ts';
+
+type Raw = { readonly [field: string]: unknown };
+
+/** What happens in one of the sessions: a turn, at its end or at an earlier one, or a copy of a way of it, which goes on. */
+export interface Act {
+  readonly what: 'turn' | 'copy' | 'compact' | 'clear';
+  readonly in: number;
+  readonly at: number;
+  readonly answers: number;
+  readonly how: number;
+}
+
+export const acts = (what: readonly Act['what'][]): fc.Arbitrary<Act[]> => {
+  const n = fc.nat(11);
+  const act = fc.record({
+    what: fc.constantFrom(...what),
+    in: n,
+    at: n,
+    answers: fc.nat(3),
+    how: fc.nat(63),
+  });
+  return fc.array(act, { minLength: 1, maxLength: 9 });
+};
+
+/** A file that is being written. */
+interface File {
+  readonly session: string;
+  readonly records: Raw[];
+  /** The last records of turns, and the one at which it goes on. */
+  readonly heads: string[];
+  head: string | null;
+}
+
+/** The ways in which Claude Code has written copies: with what names the source, and under the same ids or others. */
+const copying = ['forkedFrom', 'forkedFrom under new ids', 'session_id', 'nothing', 'nothing under new ids'];
+
+/** Files of Claude Code, each of one session, the sources before their copies. */
+export function filesOf(
+  all: readonly Act[],
+  { requests }: { readonly requests: boolean },
+): readonly (readonly Raw[])[] {
+  const files: File[] = [newFile(1)];
+  let [n, second] = [0, 0];
+  const write = (file: File, record: Raw): void => {
+    second += 1;
+    const timestamp = new Date(Date.UTC(2026, 2, 1, 10, 0, second)).toISOString();
+    file.records.push({
+      timestamp,
+      ...unnamed(record, requests || second % 2 === 0),
+      sessionId: file.session,
+    });
+  };
+  const takeTurn = (
+    file: File,
+    parent: string | null,
+    { answers, how }: Pick<Act, 'answers' | 'how'>,
+  ): void => {
+    n += 1;
+    let last = `u${n}`;
+    write(file, person({ uuid: last, parent }, `ask ${n}`));
+    const ends = (['call', 'call and answer'] as const)[how % 4];
+    for (let i = 1; i <= answers; i += 1) {
+      const isCall = i === answers && ends !== undefined;
+      const block = isCall ? calls(`t${n}`) : says(`did ${n} ${i}`);
+      const uuid = `a${n}x${i}`;
+      write(
+        file,
+        model({ uuid, parent: last, id: `m${n}` }, [block], { usage: { output_tokens: 10 * i + (n % 7) } }),
+      );
+      last = uuid;
+    }
+    if (answers > 0 && ends !== undefined) {
+      write(file, person({ uuid: `r${n}`, parent: last }, [returns(`t${n}`)]));
+      last = `r${n}`;
+    }
+    if (answers > 0 && ends === 'call and answer') {
+      write(
+        file,
+        model({ uuid: `b${n}`, parent: last }, [says(`then ${n}`)], { usage: { output_tokens: 100 + n } }),
+      );
+      last = `b${n}`;
+    }
+    file.head = last;
+    file.heads.push(last);
+  };
+  for (const act of all) {
+    const file = files[act.in % files.length] ?? newFile(0);
+    const earlier = file.heads[act.at % Math.max(1, file.heads.length)] ?? null;
+    if (act.what === 'copy' && files.length < 4 && file.head !== null) {
+      const copy = copyOf(file, act.how % 8 === 0 ? earlier : file.head, {
+        session: `s-${files.length + 1}`,
+        way: copying[(act.answers + (act.how >> 2)) % copying.length] ?? '',
+        isWhole: act.how % 3 !== 0,
+      });
+      files.push(copy);
+      takeTurn(copy, copy.head, { answers: 1, how: 3 });
+    } else if (act.what === 'compact' && file.head !== null) {
+      n += 1;
+      const boundary = { type: 'system', subtype: 'compact_boundary', uuid: `c${n}`, parentUuid: null };
+      write(file, { ...boundary, logicalParentUuid: file.head, compactMetadata: { trigger: 'manual' } });
+      write(file, person({ uuid: `s${n}`, parent: `c${n}` }, `summary ${n}`, { isCompactSummary: true }));
+      file.head = `s${n}`;
+      file.heads.push(`s${n}`);
+    } else {
+      const isAnew = act.what === 'turn' && act.at % 3 === 1;
+      takeTurn(file, act.what === 'clear' ? null : isAnew ? earlier : file.head, act);
+    }
+  }
+  return files.map(({ records }) => records);
+}
+
+function newFile(n: number): File {
+  return { session: `s-${n}`, records: [], heads: [], head: null };
+}
+
+/** A record as programs write it that may name no request, and without the time that all records of tests have. */
+function unnamed({ timestamp: _, requestId, ...rest }: Raw, isNamed: boolean): Raw {
+  return isNamed && requestId !== undefined ? { ...rest, requestId } : rest;
+}
+
+/** A file that begins with what leads to a record of another one. */
+function copyOf(
+  of: File,
+  to: string | null,
+  { session, way, isWhole }: { readonly session: string; readonly way: string; readonly isWhole: boolean },
+): File {
+  const byId = new Map(of.records.map((one) => [String(one.uuid), one]));
+  const path: Raw[] = [];
+  for (
+    let at = byId.get(to ?? '');
+    at !== undefined;
+    at = byId.get(String(at.parentUuid ?? at.logicalParentUuid))
+  ) {
+    path.push(at);
+    if (!isWhole && at.subtype === 'compact_boundary') break;
+  }
+  const named = (id: unknown) =>
+    way.endsWith('new ids') && typeof id === 'string' ? `${session}.${id}` : id;
+  const records = path.reverse().map((one) => {
+    const { forkedFrom: _, session_id: __, ...bare } = one;
+    return {
+      ...{ ...bare, sessionId: session, uuid: named(one.uuid), parentUuid: named(one.parentUuid) },
+      ...(one.logicalParentUuid !== undefined && { logicalParentUuid: named(one.logicalParentUuid) }),
+      ...(way.startsWith('forkedFrom') && { forkedFrom: { sessionId: of.session, messageUuid: one.uuid } }),
+      ...(way === 'session_id' && { session_id: of.session }),
+    };
+  });
+  const ids = new Set(records.map(({ uuid }) => uuid));
+  const heads = of.heads.map((one) => String(named(one))).filter((one) => ids.has(one));
+  return { session, records, heads, head: String(named(to)) };
+}

@@ -1,0 +1,176 @@
+import { parseJsonLines, planClaudeCode, reconcile } from '@tapedeck/runtime/import';
+import { type SqliteTapeStore, view } from '@tapedeck/tape';
+import { treeParentOf } from '@tapedeck/tape/internal';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { acts, filesOf } from '../support/random-transcripts.ts';
+import { sized } from '../support/size.ts';
+import { openStore } from '../support/store.ts';
+import { jsonl, model, person, says } from '../support/transcript.ts';
+
+type Raw = { readonly [field: string]: unknown };
+
+function take(store: SqliteTapeStore, records: readonly Raw[]): void {
+  const { records: lines } = parseJsonLines([Buffer.from(jsonl(records))]);
+  reconcile(store, planClaudeCode({ name: 'file', lines }));
+}
+
+/** What readers find of a home: each session by its name, its place and its view, and what all of them cost. */
+function stateOf(store: SqliteTapeStore) {
+  const sessions = store.sessions.list({ all: true, deleted: false });
+  return {
+    sessions: new Map(
+      sessions
+        .toSorted((a, b) => (a.session < b.session ? -1 : 1))
+        .map((info) => {
+          const { messages } = view(store.views.entries(info.session));
+          return [info.session, { parent: treeParentOf(info).parent, messages }];
+        }),
+    ),
+    output: store.sessions.calls().reduce((sum, { usage }) => sum + usage.output, 0),
+  };
+}
+
+const heads = (store: SqliteTapeStore) =>
+  store.sessions.list({ all: true }).map(({ session, head }) => [session, head]);
+
+/** The versions of each file that are imported, in which order. */
+function piecesOf(
+  files: readonly (readonly Raw[])[],
+  order: readonly number[],
+  isMixed: boolean,
+): (readonly Raw[])[] {
+  const number = (i: number) => order[i % order.length] ?? 0;
+  const pieces = files.map((file, i) => {
+    const ends = Array.from({ length: number(i) % 4 }, (_, n) => 1 + (number(i + n + 1) % file.length));
+    const cuts = new Set([...ends, file.length]);
+    return [...cuts].sort((a, b) => a - b).map((end) => file.slice(0, end));
+  });
+  const rank = new Map(pieces.map((one, i) => [one, number(i + 3)]));
+  pieces.sort((a, b) => (rank.get(a) ?? 0) - (rank.get(b) ?? 0));
+  if (!isMixed) return pieces.flat();
+  const mixed: (readonly Raw[])[] = [];
+  for (let i = 0; pieces.some((one) => one.length > 0); i += 1) {
+    const left = pieces.filter((one) => one.length > 0);
+    mixed.push(...(left[number(i) % left.length]?.splice(0, 1) ?? []));
+  }
+  return mixed;
+}
+
+describe.each([
+  ['turns and copies', ['turn', 'turn', 'turn', 'copy'], true],
+  ['turns and copies whose records name few requests', ['turn', 'turn', 'turn', 'copy'], false],
+  ['turns, copies and compactions', ['turn', 'turn', 'turn', 'copy', 'compact'], true],
+  ['turns, copies and prompts behind a /clear', ['turn', 'turn', 'turn', 'copy', 'clear'], true],
+] as const)('files of %s', (_, what, requests) => {
+  test('end as the same sessions in the same tree, and cost the same, in any order and any pieces', () => {
+    fc.assert(
+      fc.property(
+        acts(what),
+        fc.array(fc.nat(1_000), { minLength: 6, maxLength: 12 }),
+        fc.boolean(),
+        (all, order, isMixed) => {
+          const files = filesOf(all, { requests });
+          const [once, store] = [openStore(), openStore()];
+          for (const file of files) take(once, file);
+          for (const piece of piecesOf(files, order, isMixed)) take(store, piece);
+          expect(stateOf(store)).toEqual(stateOf(once));
+          const before = heads(store);
+          for (const file of files) take(store, file);
+          expect(heads(store)).toEqual(before);
+          expect([...store.verify()]).toEqual([]);
+        },
+      ),
+      { numRuns: sized(15, 60, 3_000), ...sized({ seed: 1 }, { seed: 1 }, {}) },
+    );
+  });
+});
+
+/** A record whose parent is one of those before it, or a compaction behind it. */
+interface Linked {
+  readonly what: 'person' | 'model' | 'compaction';
+  readonly parent: number;
+  readonly link: number;
+}
+
+function chained(all: readonly Linked[]): readonly Raw[] {
+  const records: Raw[] = [];
+  const compactions = all.flatMap(({ what }, i) => (what === 'compaction' ? [i] : []));
+  for (const [i, { what, parent: nth, link }] of all.entries()) {
+    const before = records.map(({ uuid }) => String(uuid));
+    const later = compactions.filter((one) => one > i).map((one) => `c${one}`);
+    const some = link < 7 ? before.at(-1) : before[nth % Math.max(1, before.length)];
+    const isLater = link === 9 && what !== 'compaction' && later.length > 0;
+    const parent = (isLater ? later[nth % later.length] : some) ?? null;
+    const timestamp = new Date(Date.UTC(2026, 2, 1, 10, 0, i)).toISOString();
+    if (what === 'person') records.push(person({ uuid: `u${i}`, parent }, `ask ${i}`, { timestamp }));
+    else if (what === 'model')
+      records.push({ ...model({ uuid: `a${i}`, parent }, [says(`did ${i}`)]), timestamp });
+    else {
+      const boundary = { type: 'system', subtype: 'compact_boundary', uuid: `c${i}`, parentUuid: null };
+      const link = { logicalParentUuid: parent, compactMetadata: { trigger: 'manual' } };
+      records.push({ ...boundary, ...link, sessionId: 's-1', timestamp });
+      const summary = person({ uuid: `s${i}`, parent: `c${i}` }, `summary ${i}`, { isCompactSummary: true });
+      records.push({ ...summary, timestamp });
+    }
+  }
+  return records;
+}
+
+test('a file whose records follow any other, or a compaction behind them, ends the same in any pieces', () => {
+  const what = fc.constantFrom<Linked['what'][]>('person', 'model', 'compaction', 'person');
+  const linked = fc.record({ what, parent: fc.nat(20), link: fc.nat(9) });
+  const cuts = fc.array(fc.nat(100), { minLength: 1, maxLength: 3 });
+  fc.assert(
+    fc.property(fc.array(linked, { minLength: 3, maxLength: 8 }), cuts, (all, at) => {
+      const file = chained(all);
+      const [once, store] = [openStore(), openStore()];
+      take(once, file);
+      const ends = new Set([...at.map((one) => 1 + (one % file.length)), file.length]);
+      for (const end of [...ends].sort((a, b) => a - b)) take(store, file.slice(0, end));
+      expect(stateOf(store)).toEqual(stateOf(once));
+    }),
+    { numRuns: sized(50, 200, 10_000), ...sized({ seed: 1 }, { seed: 1 }, {}) },
+  );
+});
+
+test('a session that was resumed from a copy by name, which comes later with its source, is below that copy', () => {
+  const at = (record: Raw, minute: number): Raw => ({
+    ...record,
+    timestamp: `2026-03-01T10:${String(minute).padStart(2, '0')}:00.000Z`,
+  });
+  const begun = (session: string, prefix = ''): readonly Raw[] =>
+    [
+      at(person({ uuid: `${prefix}u1` }, 'plan it'), 0),
+      at(model({ uuid: `${prefix}a1`, parent: `${prefix}u1`, id: 'm1' }, [says('a plan')]), 1),
+    ].map((one) => ({ ...one, sessionId: session }));
+  const next = (session: string, prefix = ''): readonly Raw[] =>
+    [
+      at(person({ uuid: `${prefix}u2`, parent: `${prefix}a1` }, 'in the copy'), 2),
+      at(model({ uuid: `${prefix}a2`, parent: `${prefix}u2`, id: 'm2' }, [says('copied')]), 3),
+    ].map((one) => ({ ...one, sessionId: session }));
+  const own = (session: string, parent: string, minute: number): readonly Raw[] =>
+    [
+      at(person({ uuid: `${session}-u`, parent }, `go on with ${session}`), minute),
+      at(model({ uuid: `${session}-a`, parent: `${session}-u` }, [says(session)]), minute),
+    ].map((one) => ({ ...one, sessionId: session }));
+  // The source goes on last.
+  const files = [
+    [...begun('s-1'), ...own('s-1', 'a1', 9)],
+    [...begun('s-2').map((one) => ({ ...one, session_id: 's-1' })), ...next('s-2')],
+    [...begun('s-3', 'r-'), ...next('s-3', 'r-'), ...own('s-3', 'r-a2', 5)],
+  ];
+  for (const order of [
+    [0, 1, 2],
+    [0, 2, 1],
+    [1, 0, 2],
+    [1, 2, 0],
+    [2, 0, 1],
+    [2, 1, 0],
+  ]) {
+    const store = openStore();
+    for (const i of order) take(store, files[i] ?? []);
+    const parents = ['s-1', 's-2', 's-3'].map((name) => treeParentOf(store.sessions.find(name) ?? {}).parent);
+    expect([order, parents]).toEqual([order, [undefined, 's-1', 's-2']]);
+  }
+});
