@@ -89,10 +89,9 @@ export function filesOf(
     const file = files[act.in % files.length] ?? newFile(0);
     const earlier = file.heads[act.at % Math.max(1, file.heads.length)] ?? null;
     if (act.what === 'copy' && files.length < 4 && file.head !== null) {
+      const way = copying[(act.answers + (act.how >> 2)) % copying.length] ?? '';
       const copy = copyOf(file, act.how % 8 === 0 ? earlier : file.head, {
-        session: `s-${files.length + 1}`,
-        way: copying[(act.answers + (act.how >> 2)) % copying.length] ?? '',
-        isWhole: act.how % 3 !== 0,
+        ...{ session: `s-${files.length + 1}`, way },
       });
       files.push(copy);
       takeTurn(copy, copy.head, { answers: 1, how: 3 });
@@ -120,11 +119,11 @@ function unnamed({ timestamp: _, requestId, ...rest }: Raw, isNamed: boolean): R
   return isNamed && requestId !== undefined ? { ...rest, requestId } : rest;
 }
 
-/** A file that begins with what leads to a record of another one. */
+/** A file that begins with all that leads to a record of another one, also before its compactions. */
 function copyOf(
   of: File,
   to: string | null,
-  { session, way, isWhole }: { readonly session: string; readonly way: string; readonly isWhole: boolean },
+  { session, way }: { readonly session: string; readonly way: string },
 ): File {
   const byId = new Map(of.records.map((one) => [String(one.uuid), one]));
   const path: Raw[] = [];
@@ -134,7 +133,6 @@ function copyOf(
     at = byId.get(String(at.parentUuid ?? at.logicalParentUuid))
   ) {
     path.push(at);
-    if (!isWhole && at.subtype === 'compact_boundary') break;
   }
   const named = (id: unknown) =>
     way.endsWith('new ids') && typeof id === 'string' ? `${session}.${id}` : id;

@@ -1,10 +1,12 @@
-import type { Member, Step } from './family.ts';
+import type { Member } from './family.ts';
 import { type Point, type Points, Ways, wentOnFirst } from './points.ts';
 
 /** A session of a tool, as far as it is here. */
 export interface Source {
   /** The sessions of its conversations that take forks: the main one, and then its branches. */
   readonly members: readonly [Member, ...Member[]];
+  /** The key of the first message of each of them, by its id, in the file of the source. */
+  readonly first: (id: string) => string;
   /** The one that its records name as that of which it is a copy. */
   readonly names: Source | undefined;
 }
@@ -36,22 +38,27 @@ export function likelyPlaces(sources: readonly Source[], points: Points): readon
   const ways = new Map(
     sources.map((one) => [one, new Ways(one.members.map(({ end }) => points.at(end)))] as const),
   );
-  const claims = new Map<Point | Step, Claim>();
+  // As long as no model has answered, the same words may be said elsewhere at the same time: only equal ids count then.
+  const [answered, unanswered] = [new Map<Point, Claim>(), new Map<string, Map<Point, Claim>>()];
   return inOrder(ways).map((source) => {
     const [{ id }] = source.members;
     let best: Likely['source'];
-    for (const member of source.members)
+    for (const member of source.members) {
+      const first = source.first(member.id);
+      const begun = unanswered.get(first) ?? new Map<Point, Claim>();
+      if (first !== '') unanswered.set(first, begun);
       for (let at = member.end; at.before !== undefined; at = at.before) {
         // What was said here is no part of a source.
         if (at.key === '') continue;
         const point = points.at(at);
-        const place = point.isAnswered ? point : at;
-        const claim = claims.get(place);
-        if (claim === undefined) claims.set(place, { source, id: member.id });
+        const claims = point.isAnswered ? answered : begun;
+        const claim = claims.get(point);
+        if (claim === undefined) claims.set(point, { source, id: member.id });
         else if (claim.source !== source && point.count > (best?.common ?? 0))
           best = { id: claim.id, common: point.count };
         if (claim !== undefined) break;
       }
+    }
     return { id, ...(best !== undefined && { source: best }) };
   });
 }

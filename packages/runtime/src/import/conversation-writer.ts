@@ -193,7 +193,10 @@ export class ConversationWriter {
   #continued(): readonly Draft[] {
     const { plan, conversation } = this.#writing;
     const { base } = conversation;
-    if (base?.isResumed === true && conversation.kind === 'main') return [resumedNote(base.session)];
+    if (base?.isResumed === true && conversation.kind === 'main') {
+      const [first = ''] = base.places.keys();
+      return [resumedNote(base.session, first)];
+    }
     return plan.exportOf !== undefined && base !== undefined ? [continuedNote(base.session)] : [];
   }
 

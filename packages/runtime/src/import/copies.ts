@@ -1,6 +1,6 @@
 import type { HomeStore, JsonObject, Seq } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
-import { continuedFrom, copyEvent, isResumed } from './copy-notes.ts';
+import { continuedFrom, copyEvent, resumedAs } from './copy-notes.ts';
 import { Family } from './family.ts';
 import { answerId, firstKey, firstShownIn, saidBy } from './first-said.ts';
 import { isOfImport, keyOf } from './imported.ts';
@@ -123,6 +123,15 @@ class Copies {
     const { format = '' } = this.#kin.get(id) ?? {};
     const named = [...(this.#sources.get(id) ?? [])].map((of) => sourceOf(format, of));
     return named.find((source) => this.#mains.has(source));
+  }
+
+  /** The key that the first message which a session shows has in its source; empty where that is not known. */
+  firstOf(id: string): string {
+    const kin = this.#kin.get(id);
+    const main = this.#mains.get(kin?.source ?? '') ?? '';
+    const { resumed } = this.#kin.get(main) ?? {};
+    const isInherited = resumed !== undefined && kin?.shown === firstKey(this.#store, main);
+    return (isInherited ? resumed : kin?.shown) ?? '';
   }
 
   /** What a session is as: it changes when that is written, here or perhaps by others. */
@@ -252,7 +261,8 @@ class Copies {
     const kin = this.#kin.get(id);
     if (kin === undefined) return;
     // The keys that it inherits are not those of its source.
-    kin.first ??= isResumed(this.#store, id) ? '' : firstKey(this.#store, id);
+    kin.resumed ??= resumedAs(this.#store, id);
+    kin.first ??= kin.resumed === undefined ? firstKey(this.#store, id) : '';
     if (kin.first !== undefined && kin.first !== '') this.#join(this.#byFirst, kin.first, id);
     const { boundary } = kin;
     if (boundary !== undefined && this.#isFirst(id, boundary.seq))
@@ -262,6 +272,7 @@ class Copies {
       const beginning = saidBy(message, JSON.stringify(message.payload));
       this.#byBeginning.get(kin.beginning ?? '')?.delete(id);
       kin.beginning = beginning;
+      kin.shown = keyOf(message);
       put(this.#byBeginning, beginning, id);
     }
     if (answer === undefined) return;
@@ -316,8 +327,11 @@ interface Kin {
   /** Its tool, and the id that this gave it. */
   readonly format: string;
   readonly session: string;
-  /** What the first message that it shows says. */
+  /** What the first message that it shows says, and the key of that. */
   beginning?: string;
+  shown?: string;
+  /** Of one that was resumed under new ids, the key of its first message in its source. */
+  resumed?: string | undefined;
   /** The key of its first message; empty where that is of a session that it has under other ids. */
   first?: string | undefined;
   /** Its first compaction. */

@@ -8,14 +8,18 @@ export const copyEvent = 'import/copy-of';
 /** The event of a session that begins with another one's entries under other ids. */
 const resumedEvent = 'import/resumed';
 
-/** Says that a session was resumed from another one, by the id of that. */
-export function resumedNote(session: string): Draft {
-  return { ...note(resumedEvent, { session }), key: 'import:resumed' };
+/** Says that a session was resumed from another one, by the id of that, and which key its first message has in its source. */
+export function resumedNote(session: string, first: string): Draft {
+  return { ...note(resumedEvent, { session, first }), key: 'import:resumed' };
 }
 
-/** Whether a session is a fork of one that it has under other ids. */
-export function isResumed(store: HomeStore, id: string): boolean {
-  return [...store.entries.read(id, { own: true, name: resumedEvent, limit: 1 })].length > 0;
+/**
+ * The key that the first message of a fork has in its source, which has it under other ids than the session that was resumed;
+ * undefined for any other session, empty where it was not recorded.
+ */
+export function resumedAs(store: HomeStore, id: string): string | undefined {
+  const [event] = store.entries.read(id, { own: true, name: resumedEvent, limit: 1 });
+  return event && (isObject(event.payload) ? (text(event.payload.first) ?? '') : '');
 }
 
 /** The event of a session that another program went on with: it is a fork of what was exported, and a copy of none. */

@@ -35,13 +35,14 @@ class Resemblance {
     const copies = copiesIn(this.#store);
     const alike = copies.resembling(id);
     if (alike.size < 2) return [];
-    const sources = new Map<string, { members: [Member, ...Member[]]; names: Source | undefined }>();
+    const first = (one: string) => copies.firstOf(one);
+    const sources = new Map<string, Mutable<Source>>();
     for (const [source, ids] of alike) {
       const [main, ...branches] = ids.map((one) => this.#member(one));
       if (main?.isActive !== true) continue;
       const others = branches.flatMap((one) => (one?.isActive === true ? one : []));
       others.sort((a, b) => (a.session < b.session ? -1 : 1));
-      sources.set(source, { members: [main, ...others], names: undefined });
+      sources.set(source, { members: [main, ...others], first, names: undefined });
     }
     for (const one of sources.values()) one.names = sources.get(copies.namedSource(one.members[0].id) ?? '');
     return likelyPlaces([...sources.values()], this.#points).filter((one) => {
@@ -89,6 +90,8 @@ class Resemblance {
     return this.#family.member(id);
   }
 }
+
+type Mutable<T> = { -readonly [Name in keyof T]: T[Name] };
 
 const known = new WeakMap<HomeStore, Resemblance>();
 

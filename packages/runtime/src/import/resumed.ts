@@ -2,8 +2,8 @@ import type { Draft, Entry, HomeStore, Seq } from '@tapedeck/tape';
 import { storedTexts } from '@tapedeck/tape/internal';
 import { spineOf } from './change.ts';
 import { copiesIn } from './copies.ts';
-import { firstAnswer, firstKey, firstKeyIn, saidBy } from './first-said.ts';
-import { importedIn, requestOf, type Shown, shownAt } from './imported.ts';
+import { firstAnswer, firstKeyIn, firstShownIn, saidBy } from './first-said.ts';
+import { importedIn, keyOf, requestOf, type Shown, shownAt } from './imported.ts';
 import { wholeDraft } from './later-draft.ts';
 import { type Origins, sessionOf, sourceOf } from './origins.ts';
 import type { ConversationPlan, ImportPlan } from './plan.ts';
@@ -29,20 +29,22 @@ export function resumedFrom(
 ): Resumed | undefined {
   const { spine } = conversation;
   const key = firstKeyIn(conversation);
-  const answer = firstAnswer(spine);
-  if (key === undefined || answer === undefined) return undefined;
+  if (key === undefined) return undefined;
   const { format, session, copyOf } = plan;
   const origin = JSON.stringify({ format, session });
   const own = sessionOf(store, plan) ?? origins.find(origin)?.session;
   const info = own === undefined ? undefined : store.sessions.find(own);
   if (info !== undefined) {
-    // What it inherits is what it was found to be a copy of.
-    if (info.parentId === undefined || firstKey(store, info.id) === key) return undefined;
-    const shown = spineOf(shownAt(store, info.session, info.base));
+    // What it inherits is what it was found to be a copy of, unless it has been rewound to before that.
+    const { message } = info.parentId === undefined ? {} : firstShownIn(store, info.id);
+    if (info.parentId === undefined || message === undefined || keyOf(message) === key) return undefined;
+    const shown = spineOf(importedIn(store, info.id).shown).filter(({ seq }) => seq <= info.base);
     return { session: info.parentId, shown, isParent: true };
   }
-  const request = requestOf(answer);
-  if (request === undefined || copiesIn(store).mains(key).length > 0) return undefined;
+  const answer = firstAnswer(spine);
+  const request = answer && requestOf(answer);
+  if (answer === undefined || request === undefined || copiesIn(store).mains(key).length > 0)
+    return undefined;
   let best: Resumed | undefined;
   // The answer is common, too.
   let least = spine.indexOf(answer);
