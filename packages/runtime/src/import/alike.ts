@@ -3,12 +3,18 @@ import { type Point, type Points, Ways, wentOnFirst } from './points.ts';
 
 /** A session of a tool, as far as it is here. */
 export interface Source {
+  readonly id: string;
   /** The sessions of its conversations that take forks: the main one, and then its branches. */
   readonly members: readonly [Member, ...Member[]];
-  /** The key of the first message of each of them, by its id, in the file of the source. */
-  readonly first: (id: string) => string;
-  /** The one that its records name as that of which it is a copy. */
-  readonly names: Source | undefined;
+  /** The id of the one that its records name as that of which it is a copy. */
+  readonly names: string | undefined;
+}
+
+/** What is known of the entries of sources. */
+interface Known {
+  readonly points: Points;
+  /** The key that the first message of a session has in its source, by the ULID of the session; empty where that is not known. */
+  readonly firstOf: (id: string) => string;
 }
 
 /** Where a main conversation belongs; it is a root where nothing else begins like it and precedes it. */
@@ -34,7 +40,7 @@ interface Claim {
  * did not go on where they differ, or went on first, precedes the other. The same sources have the same places whichever of
  * them came first, sources before their copies. Pure, apart from the points that it makes.
  */
-export function likelyPlaces(sources: readonly Source[], points: Points): readonly Likely[] {
+export function likelyPlaces(sources: readonly Source[], { points, firstOf }: Known): readonly Likely[] {
   const ways = new Map(
     sources.map((one) => [one, new Ways(one.members.map(({ end }) => points.at(end)))] as const),
   );
@@ -44,7 +50,7 @@ export function likelyPlaces(sources: readonly Source[], points: Points): readon
     const [{ id }] = source.members;
     let best: Likely['source'];
     for (const member of source.members) {
-      const first = source.first(member.id);
+      const first = firstOf(member.id);
       const begun = unanswered.get(first) ?? new Map<Point, Claim>();
       if (first !== '') unanswered.set(first, begun);
       for (let at = member.end; at.before !== undefined; at = at.before) {
@@ -90,13 +96,14 @@ type IsBefore = (one: Source, other: Source) => boolean;
  * copy of that copy.
  */
 function sourcesOf(ways: WaysOf, isBefore: IsBefore): ReadonlyMap<Source, Source> {
+  const byId = new Map([...ways.keys()].map((one) => [one.id, one]));
   const above = new Map<Source, Source>();
   const beyond = new Map<Point, Source>();
   for (const [one, { ends }] of ways) {
-    const source = one.names && ways.get(one.names);
-    if (one.names === undefined || source === undefined) continue;
-    above.set(one, one.names);
-    for (const point of ends.flatMap((end) => source.leftBy(end) ?? [])) {
+    const source = byId.get(one.names ?? '');
+    if (source === undefined) continue;
+    above.set(one, source);
+    for (const point of ends.flatMap((end) => ways.get(source)?.leftBy(end) ?? [])) {
       const other = beyond.get(point);
       if (other === undefined || isBefore(one, other)) beyond.set(point, one);
     }

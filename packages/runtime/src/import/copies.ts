@@ -230,8 +230,8 @@ class Copies {
       if (this.#isNewKin(id)) fresh.add(id);
       for (const group of this.#kin.get(id)?.groups ?? []) group.fresh.add(id);
       for (const of of this.#sources.get(id) ?? []) this.#of.get(of)?.fresh.add(id);
-      this.#lookForBoundaries(id);
-      if (this.#unfinished.has(id) || this.#isRewound(id)) fresh.add(id);
+      const isRewound = this.#readMarks(id);
+      if (isRewound || this.#unfinished.has(id)) fresh.add(id);
     }
     this.#wrote.clear();
     for (const id of fresh) this.#look(id);
@@ -244,8 +244,8 @@ class Copies {
     const isMain = conversation === undefined;
     const source = sourceOf(format, session);
     const of = { format: String(format), session: String(session) };
-    this.#kin.set(id, { isMain, source, ...of, groups: new Set(), read: 0, looked: 0, writes: 0 });
-    this.#lookForBoundaries(id);
+    this.#kin.set(id, { isMain, source, ...of, groups: new Set(), read: 0, writes: 0 });
+    this.#readMarks(id);
     if (!isMain)
       this.#branches.set(source, [...(this.#branches.get(source) ?? []), [id, String(conversation)]]);
     this.#unfinished.add(id);
@@ -262,8 +262,8 @@ class Copies {
     if (kin === undefined) return;
     // The keys that it inherits are not those of its source.
     kin.resumed ??= resumedAs(this.#store, id);
-    kin.first ??= kin.resumed === undefined ? firstKey(this.#store, id) : '';
-    if (kin.first !== undefined && kin.first !== '') this.#join(this.#byFirst, kin.first, id);
+    const first = kin.resumed === undefined ? firstKey(this.#store, id) : '';
+    if (first !== undefined && first !== '') this.#join(this.#byFirst, first, id);
     const { boundary } = kin;
     if (boundary !== undefined && this.#isFirst(id, boundary.seq))
       this.#join(this.#beginningAt, boundary.key, id);
@@ -276,30 +276,24 @@ class Copies {
       put(this.#byBeginning, beginning, id);
     }
     if (answer === undefined) return;
-    if (kin.first !== undefined) this.#unfinished.delete(id);
+    if (first !== undefined) this.#unfinished.delete(id);
     this.#join(this.#byAnswer, answerId(answer), id);
   }
 
-  /** Whether a session shows less since it was last looked at: perhaps another beginning. */
-  #isRewound(id: string): boolean {
-    const kin = this.#kin.get(id);
-    if (kin === undefined) return false;
-    const [rewind] = this.#store.entries.read(id, { kind: 'rewind', from: kin.looked + 1, limit: 1 });
-    kin.looked = this.#store.sessions.find(id)?.head ?? kin.looked;
-    return rewind !== undefined;
-  }
-
-  /** Looks for the compactions that a session has by now. */
-  #lookForBoundaries(id: string): void {
+  /** Looks for the compactions that a session has by now, and says whether it shows less: perhaps another beginning. */
+  #readMarks(id: string): boolean {
     const [kin, info] = [this.#kin.get(id), this.#store.sessions.find(id)];
-    if (kin === undefined || info === undefined || info.head === kin.read) return;
-    for (const entry of this.#store.entries.read(id, { kind: 'anchor', from: kin.read + 1 })) {
+    if (kin === undefined || info === undefined || info.head === kin.read) return false;
+    const from = kin.read + 1;
+    for (const entry of this.#store.entries.read(id, { kind: 'anchor', from })) {
       if (entry.mark !== 'boundary' || !isOfImport(entry)) continue;
       const key = keyOf(entry);
       kin.boundary ??= { key, seq: entry.seq };
       this.#join(this.#byBoundary, key, id);
     }
     kin.read = info.head;
+    const [rewind] = this.#store.entries.read(id, { kind: 'rewind', from, limit: 1 });
+    return rewind !== undefined;
   }
 
   /** Whether no message of a session precedes a position. */
@@ -332,14 +326,10 @@ interface Kin {
   shown?: string;
   /** Of one that was resumed under new ids, the key of its first message in its source. */
   resumed?: string | undefined;
-  /** The key of its first message; empty where that is of a session that it has under other ids. */
-  first?: string | undefined;
   /** Its first compaction. */
   boundary?: { readonly key: string; readonly seq: Seq };
-  /** How far its tape was read for compactions. */
+  /** How far its tape was read for compactions and rewinds. */
   read: Seq;
-  /** How far its tape was read for rewinds. */
-  looked: Seq;
   /** How often it was written. */
   writes: number;
   /** With which others it has something in common. */

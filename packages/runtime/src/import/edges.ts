@@ -182,7 +182,7 @@ function placeAlike(store: HomeStore, session: string): void {
     const isFree = parentId === undefined || resemblance.has(parentId);
     if (!isFree || (parentId === undefined && source === undefined)) continue;
     const evidence =
-      source === undefined ? 'it went on first' : `both begin with the same ${one.source?.common} entries`;
+      one.source === undefined ? 'it went on first' : `both begin with the same ${one.source.common} entries`;
     link(store, info.session, source?.session ?? null, { type: 'copy', derived: true, evidence });
   }
 }

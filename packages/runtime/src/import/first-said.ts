@@ -49,12 +49,16 @@ function shownRanges(store: HomeStore, id: string): readonly { readonly from: Se
 }
 
 /**
- * What an entry or a draft says and when, by which it is known in all copies of it, whatever ids these have. Pure.
+ * What an entry or a draft says and when, which is the same in all copies of it, whatever ids these have. Pure.
  * @param payload as JSON
  */
-export function saidBy({ kind, name, mark, meta }: Omit<Draft, 'payload'>, payload: string): string {
-  const about = JSON.stringify([kind, name, mark, meta?.timestamp, meta?.requestId]);
-  return sha256(`${about}\n${payload}`).slice(0, 32);
+export function sayingOf({ kind, name, mark, meta }: Omit<Draft, 'payload'>, payload: string): string {
+  return `${JSON.stringify([kind, name, mark, meta?.timestamp, meta?.requestId])}\n${payload}`;
+}
+
+/** What that is known by. Pure. */
+export function saidBy(...[one, payload]: Parameters<typeof sayingOf>): string {
+  return sha256(sayingOf(one, payload)).slice(0, 32);
 }
 
 /** What an answer is known by in all copies of it: its request or, where its record names none, its key. Pure. */

@@ -35,17 +35,16 @@ class Resemblance {
     const copies = copiesIn(this.#store);
     const alike = copies.resembling(id);
     if (alike.size < 2) return [];
-    const first = (one: string) => copies.firstOf(one);
-    const sources = new Map<string, Mutable<Source>>();
+    const sources: Source[] = [];
     for (const [source, ids] of alike) {
       const [main, ...branches] = ids.map((one) => this.#member(one));
       if (main?.isActive !== true) continue;
       const others = branches.flatMap((one) => (one?.isActive === true ? one : []));
       others.sort((a, b) => (a.session < b.session ? -1 : 1));
-      sources.set(source, { members: [main, ...others], first, names: undefined });
+      sources.push({ id: source, members: [main, ...others], names: copies.namedSource(main.id) });
     }
-    for (const one of sources.values()) one.names = sources.get(copies.namedSource(one.members[0].id) ?? '');
-    return likelyPlaces([...sources.values()], this.#points).filter((one) => {
+    const firstOf = (one: string) => copies.firstOf(one);
+    return likelyPlaces(sources, { points: this.#points, firstOf }).filter((one) => {
       const said = `${copies.round} ${one.source?.id} ${one.source?.common}`;
       if (this.#said.get(one.id) === said) return false;
       this.#said.set(one.id, said);
@@ -90,8 +89,6 @@ class Resemblance {
     return this.#family.member(id);
   }
 }
-
-type Mutable<T> = { -readonly [Name in keyof T]: T[Name] };
 
 const known = new WeakMap<HomeStore, Resemblance>();
 

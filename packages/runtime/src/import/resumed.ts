@@ -2,7 +2,7 @@ import type { Draft, Entry, HomeStore, Seq } from '@tapedeck/tape';
 import { storedTexts } from '@tapedeck/tape/internal';
 import { spineOf } from './change.ts';
 import { copiesIn } from './copies.ts';
-import { firstAnswer, firstKeyIn, firstShownIn, saidBy } from './first-said.ts';
+import { firstAnswer, firstKeyIn, firstShownIn, saidBy, sayingOf } from './first-said.ts';
 import { importedIn, keyOf, requestOf, type Shown, shownAt } from './imported.ts';
 import { wholeDraft } from './later-draft.ts';
 import { type Origins, sessionOf, sourceOf } from './origins.ts';
@@ -56,7 +56,7 @@ export function resumedFrom(
     .toSorted((a, b) => Number(b === source) - Number(a === source));
   const said = spine.values().map((draft) => {
     const whole = wholeDraft(draft);
-    return saidBy(whole, storedTexts(whole)?.payload ?? '');
+    return saidBy(whole, payloadOf(whole));
   });
   for (const [id, most] of resemblanceIn(store).beginning(said, candidates)) {
     if (most <= least) break;
@@ -179,9 +179,13 @@ function isResult(...next: readonly (Pick<Draft, 'kind'> | undefined)[]): boolea
  */
 function isCopy(draft: Draft, entry: Entry, isErased: boolean): boolean {
   const { kind, name, mark } = draft;
-  if (entry.kind !== kind || entry.name !== name || entry.mark !== mark) return false;
-  if (entry.payload === null) return isErased;
+  if (entry.payload === null)
+    return isErased && entry.kind === kind && entry.name === name && entry.mark === mark;
   const whole = wholeDraft(draft);
-  const isSameTime = whole.meta?.timestamp === entry.meta.timestamp && requestOf(whole) === requestOf(entry);
-  return isSameTime && storedTexts(whole)?.payload === JSON.stringify(entry.payload);
+  return sayingOf(whole, payloadOf(whole)) === sayingOf(entry, JSON.stringify(entry.payload));
+}
+
+/** The payload of a draft as it is stored, as JSON; empty for one that becomes several entries. */
+function payloadOf(draft: Draft): string {
+  return storedTexts(draft)?.payload ?? '';
 }
