@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 
-/** Written on a stream of its own at the end of a process: the greatest memory that it had, in KB. */
-const hook = fileURLToPath(new URL('./say-peak.cjs', import.meta.url));
+/** A module to require in a process: at its end it writes the greatest memory that it had, in KB, to its fd 3. */
+export const peakHook: string = fileURLToPath(new URL('./say-peak.cjs', import.meta.url));
 
 /** The built command, as users run it. */
 const bin = fileURLToPath(new URL('../../packages/cli/bin/tape.js', import.meta.url));
@@ -20,7 +20,7 @@ export async function peakMemory(
   home: string,
   args: readonly string[],
 ): Promise<{ readonly peak: number; readonly bytes: number }> {
-  const child = spawn(process.execPath, ['--require', hook, bin, ...args], {
+  const child = spawn(process.execPath, ['--require', peakHook, bin, ...args], {
     env: { PATH: process.env.PATH, HOME: home, TAPE_HOME: home, TAPE_TRUST_HOME: '1' },
     stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
   });
