@@ -72,6 +72,24 @@ test('records of Claude Code are one line of blocks and results, each with the e
   expect(lines.at(-1)).toMatchObject({ type: 'last-prompt', leafUuid: chained.at(-1)?.uuid });
 });
 
+test('an imported compaction is written with what its record said of it', async () => {
+  using store = openStore();
+  store.sessions.open('main');
+  const meta = { source: 'import', trigger: 'auto', tokens_before: 1234 };
+  store.entries.append('main', [
+    user('Look.'),
+    { ...handoff('compact/1', { summary: 'It was read.' }), meta },
+    user('Go on.'),
+  ]);
+  const { lines } = await written(store, 'claude-code');
+  expect(lines.find(({ subtype }) => subtype === 'compact_boundary')?.compactMetadata).toMatchObject({
+    trigger: 'auto',
+    preTokens: 1234,
+  });
+  const pi = await written(store, 'pi');
+  expect(pi.lines.find(({ type }) => type === 'compaction')).toMatchObject({ tokensBefore: 1234 });
+});
+
 test('the same entries give the same transcript, and others another id', async () => {
   using store = family();
   const [first, again, earlier] = [

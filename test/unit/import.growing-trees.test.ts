@@ -336,6 +336,33 @@ describe('a compaction', () => {
     }),
   ];
   const late = { timestamp: '2026-03-12T11:00:00.000Z' };
+  const details = { trigger: 'auto', preTokens: 1234 };
+
+  test('shows its summary and no more of its record', () => {
+    const { store } = imported([...before, ...boundary(details)]);
+    expect(view(store.views.entries('s-1')).messages.map(({ content }) => content.at(-1)?.text)).toEqual([
+      expect.stringMatching(/<summary>\nIt was read\.\n<\/summary>$/),
+    ]);
+  });
+
+  test('that an earlier version imported, with its details in the state, stays, and what comes later follows', () => {
+    using store = openStore();
+    const records = [...before, ...boundary(details), person({ uuid: 'u2', parent: 's1' }, 'go on', late)];
+    const written = (draft: Draft): Draft =>
+      draft.mark !== 'boundary'
+        ? draft
+        : {
+            ...draft,
+            payload: { state: { summary: 'It was read.', trigger: 'auto', pre_tokens: 1234 } },
+            meta: { source: 'import', uuid: 'b1', timestamp: '2026-03-12T10:00:00.000Z' },
+          };
+    const plan = planned(records.slice(0, -1));
+    const conversations = plan.conversations.map((one) => ({ ...one, spine: one.spine.map(written) }));
+    reconcile(store, { ...plan, conversations });
+    expect(reconcile(store, plan)).toMatchObject([{ added: 0, rewound: false }]);
+    expect(reconcile(store, planned(records))).toMatchObject([{ added: 1, rewound: false }]);
+    expect(store.sessions.list({ all: true })).toHaveLength(1);
+  });
 
   test('is followed by what the tool wrote anew behind it, calls with their results', () => {
     const records = [

@@ -162,17 +162,15 @@ describe('a compaction', () => {
     expect(drafts.find(({ mark }) => mark === 'boundary')).toMatchObject({
       kind: 'anchor',
       key: 'cc:b1',
-      payload: { state: { summary: 'What happened.', trigger: 'auto', pre_tokens: 1234 } },
-      meta: { source: 'import', uuid: 'b1', timestamp: 'then' },
+      payload: { state: { summary: 'What happened.' } },
+      meta: { source: 'import', trigger: 'auto', tokens_before: 1234, uuid: 'b1', timestamp: 'then' },
     });
     expect(counts).toMatchObject({ compactions: 1, messages: 3, repaired: 1, dangling });
   });
 
   test('without a summary is still a boundary', () => {
     const { drafts } = read([...told, boundary(), ...next('b1')]);
-    expect(drafts.find(({ mark }) => mark === 'boundary')?.payload).toEqual({
-      state: { trigger: 'auto', pre_tokens: 1234 },
-    });
+    expect(drafts.find(({ mark }) => mark === 'boundary')?.payload).toEqual({ state: {} });
   });
 
   test('of an older version is only a summary', () => {

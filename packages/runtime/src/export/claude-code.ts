@@ -120,7 +120,7 @@ class RecordWriter {
     const summaryUuid = text === undefined ? uuid : this.#free(`${entry.hash}:summary`);
     const kept = turns.flatMap((turn) => this.#written.get(turn) ?? []);
     const state = isObject(entry.payload) && isObject(entry.payload.state) ? entry.payload.state : {};
-    const { trigger, pre_tokens: tokens, tokens_before: before = tokens } = state;
+    const { trigger, pre_tokens: tokens, tokens_before: before = tokens } = { ...entry.meta, ...state };
     const compactMetadata = {
       trigger: trigger === 'auto' || trigger === 'threshold' ? 'auto' : 'manual',
       preTokens: typeof before === 'number' ? before : 0,

@@ -98,7 +98,7 @@ class EntryWriter {
       ...(typeof summary === 'string' ? [summary] : []),
       ...(isBare ? [] : [JSON.stringify(others)]),
     ];
-    const before = others.tokens_before ?? others.pre_tokens;
+    const before = others.tokens_before ?? others.pre_tokens ?? entry.meta.tokens_before;
     const [first] = kept.flatMap((turn) => this.#written.get(turn) ?? []);
     return this.entry(
       {

@@ -1,5 +1,6 @@
 import type { Draft, JsonObject, Seq } from '@tapedeck/tape';
 import { storedTexts } from '@tapedeck/tape/internal';
+import { earlierForm } from './earlier-form.ts';
 import { type Counted, contentMark, type Imported, most, requestOf, type Shown } from './imported.ts';
 import { LaterDraft, wholeDraft } from './later-draft.ts';
 import { type ConversationPlan, isAside } from './plan.ts';
@@ -143,9 +144,12 @@ export function isSame(
   if (entry.content === undefined) return true;
   if (entry.name !== draft.name || entry.mark !== draft.mark) return false;
   if (markOf(draft) === entry.content) return true;
-  // So does one that was imported with its secrets.
-  const raw = rawForm(wholeDraft(draft));
-  return raw !== undefined && storedMark(raw) === entry.content;
+  const whole = wholeDraft(draft);
+  const raw = rawForm(whole);
+  // So does one that was imported with its secrets, or by an earlier version.
+  return [raw, earlierForm(whole), raw && earlierForm(raw)].some(
+    (form) => form !== undefined && storedMark(form) === entry.content,
+  );
 }
 
 /** What drafts are known by that stay in memory: each branch is compared with several sessions, all from the beginning. */

@@ -75,17 +75,17 @@ export function repairDraft(call: Call): Draft {
   return { ...toolResult(call, interrupted, { source: 'import', repaired: true }), key };
 }
 
-/** The boundary of the nth compaction, with its summary. */
+/** The boundary of the nth compaction, with its summary. Its meta has what the tool notes of it, and showed no model. */
 export function boundaryDraft({ record, summary }: RecordTurn, n: number): Draft {
-  const details = isObject(record.raw.compactMetadata) ? record.raw.compactMetadata : {};
-  const state =
-    record.mark?.state ??
-    known({
-      summary: summary && wordsOf(summary.raw),
-      trigger: text(details.trigger),
-      pre_tokens: typeof details.preTokens === 'number' ? details.preTokens : undefined,
-    });
-  return { ...handoff(`compact/${n}`, state), meta: origin(record), key: record.key };
+  const state = record.mark?.state ?? known({ summary: summary && wordsOf(summary.raw) });
+  const meta = origin(record, record.mark?.state === undefined ? detailsOf(record) : {});
+  return { ...handoff(`compact/${n}`, state), meta, key: record.key };
+}
+
+/** What started a compaction, and how large the view was before it, in the names that a tape has for it. */
+function detailsOf({ raw: { compactMetadata } }: CodeRecord) {
+  const { trigger, preTokens } = isObject(compactMetadata) ? compactMetadata : {};
+  return { trigger: text(trigger), tokens_before: typeof preTokens === 'number' ? preTokens : undefined };
 }
 
 /** A failed provider call, which Claude Code writes as a message. */
