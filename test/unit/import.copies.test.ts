@@ -756,6 +756,38 @@ describe('a session that was resumed as a copy under new ids, which names nothin
     });
   });
 
+  const anew = own(person({ uuid: 'c4', parent: 'r-a1' }, 'in Rust'));
+  test.each([
+    ...['r-u1', 'r-a1', 'r-u2', 'r-a3', 'c0'].map((parent) => ({ parent, way: 'alone', first: resumed })),
+    ...['r-u1', 'r-a1'].map((parent) => ({ parent, way: 'beside a branch', first: [...resumed, anew] })),
+  ])(
+    'has a prompt that is typed anew behind $parent, $way, once what it inherits is erased',
+    ({ parent, first }) => {
+      const store = openStore();
+      for (const file of [source, first]) take(store, file);
+      const kinds = new Set(['message', 'tool-result']);
+      const seqs = [...store.entries.read('s-1', { own: true })].flatMap(({ kind, seq }) =>
+        kinds.has(kind) ? [seq] : [],
+      );
+      store.entries.redact('s-1', seqs, 'private');
+      const records = [
+        ...first,
+        own(person({ uuid: 'c5', parent }, 'something else')),
+        own(model({ uuid: 'c6', parent: 'c5' }, [says('something done')], { usage })),
+      ];
+      for (const end of [records.length - 1, records.length]) take(store, records.slice(0, end));
+      const heads = () => store.sessions.list().map(({ head }) => head);
+      const before = heads();
+      take(store, records);
+      expect(heads()).toEqual(before);
+      for (const text of ['go on', 'more', 'something else', 'something done'])
+        expect([text, said(store, text)]).toEqual([text, 1]);
+      for (const text of ['plan it', 'a plan', 'do it', 'did it'])
+        expect([text, said(store, text)]).toEqual([text, 0]);
+      expect([...store.verify()]).toEqual([]);
+    },
+  );
+
   test('shares its branches, and only what is equal', () => {
     const store = openStore();
     take(store, source);

@@ -11,7 +11,7 @@ import { hasBase } from './base.ts';
 import { type Change, changeOf, commonOf, losesMore, sameOf, saysNothingNew, spineOf } from './change.ts';
 import { type CopiedPart, copiedIn, isAsItWas, knownAsides } from './copied.ts';
 import { copiesIn } from './copies.ts';
-import { continuedNote, resumedNote } from './copy-notes.ts';
+import { continuedNote, resumedBranchNote, resumedNote } from './copy-notes.ts';
 import { countedElsewhere } from './counted-elsewhere.ts';
 import type { ImportError } from './errors.ts';
 import type { Back, Begun } from './family.ts';
@@ -193,9 +193,12 @@ export class ConversationWriter {
   #continued(): readonly Draft[] {
     const { plan, conversation } = this.#writing;
     const { base } = conversation;
-    if (base?.isResumed === true && conversation.kind === 'main') {
-      const [first = ''] = base.places.keys();
-      return [resumedNote(base.session, first)];
+    if (base?.isResumed === true) {
+      const keys = [...base.places.keys()];
+      const [first = '', last = ''] = [keys[0], keys.at(-1)];
+      if (conversation.kind === 'main') return [resumedNote(base.session, { first, last })];
+      const { parentId } = this.#store.sessions.find(this.#session) ?? {};
+      return parentId === base.session ? [resumedBranchNote(base.session, last)] : [];
     }
     return plan.exportOf !== undefined && base !== undefined ? [continuedNote(base.session)] : [];
   }

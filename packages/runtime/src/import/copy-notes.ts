@@ -8,9 +8,27 @@ export const copyEvent = 'import/copy-of';
 /** The event of a session that begins with another one's entries under other ids. */
 const resumedEvent = 'import/resumed';
 
-/** Says that a session was resumed from another one, by the id of that, and which key its first message has in its source. */
-export function resumedNote(session: string, first: string): Draft {
-  return { ...note(resumedEvent, { session, first }), key: 'import:resumed' };
+/** The event of a branch of such a session that begins with more of the other one. */
+const resumedBranchEvent = 'import/resumed-branch';
+
+/**
+ * Says that a session was resumed from another one, by the id of that, and which keys the first and the last of what it
+ * inherits have in its source.
+ */
+export function resumedNote(session: string, { first, last }: { first: string; last: string }): Draft {
+  return { ...note(resumedEvent, { session, first, last }), key: 'import:resumed' };
+}
+
+/** Says the same of a branch. */
+export function resumedBranchNote(session: string, last: string): Draft {
+  return { ...note(resumedBranchEvent, { session, last }), key: 'import:resumed' };
+}
+
+/** The key that the last of what a session inherits from the one that was resumed has in its own source. */
+export function lastResumed(store: HomeStore, id: string): string | undefined {
+  const names = [resumedEvent, resumedBranchEvent];
+  const [event] = names.flatMap((name) => [...store.entries.read(id, { own: true, name, limit: 1 })]);
+  return isObject(event?.payload) ? text(event.payload.last) : undefined;
 }
 
 /**

@@ -4,6 +4,7 @@ import { spineOf } from './change.ts';
 import { copiesIn } from './copies.ts';
 import { firstAnswer, firstKeyIn, firstShownIn, saidBy, sayingOf } from './first-said.ts';
 import { importedIn, keyOf, requestOf, type Shown, shownAt } from './imported.ts';
+import { keysInherited } from './inherited.ts';
 import { wholeDraft } from './later-draft.ts';
 import { type Origins, sessionOf, sourceOf } from './origins.ts';
 import type { ConversationPlan, ImportPlan } from './plan.ts';
@@ -13,8 +14,8 @@ import { resemblanceIn } from './resemblance.ts';
 export interface Resumed {
   readonly session: string;
   readonly shown: readonly Shown[];
-  /** Whether the other one was forked from it. */
-  readonly isParent: boolean;
+  /** The key in it of what the other one, which was forked from it, inherits: by the key there. */
+  readonly inherited: (key: string) => string | undefined;
 }
 
 /**
@@ -39,7 +40,7 @@ export function resumedFrom(
     const { message } = info.parentId === undefined ? {} : firstShownIn(store, info.id);
     if (info.parentId === undefined || message === undefined || keyOf(message) === key) return undefined;
     const shown = spineOf(importedIn(store, info.id).shown).filter(({ seq }) => seq <= info.base);
-    return { session: info.parentId, shown, isParent: true };
+    return { session: info.parentId, shown, inherited: keysInherited(store, plan, info.id) };
   }
   const answer = firstAnswer(spine);
   const request = answer && requestOf(answer);
@@ -65,7 +66,7 @@ export function resumedFrom(
     // Some proxies give one id to all requests.
     if (!imported.requests.has(request)) continue;
     const shown = spineOf(imported.shown);
-    const found = { session: id, shown, isParent: false };
+    const found = { session: id, shown, inherited: () => undefined };
     const { size } = commonPlaces(store, conversation, found);
     if (size > least) [best, least] = [found, size];
   }
@@ -150,7 +151,7 @@ function mostOf(
 function commonPlaces(
   store: HomeStore,
   { spine, keeps }: ConversationPlan,
-  { session, shown, isParent }: Resumed,
+  { session, shown, inherited }: Resumed,
 ): ReadonlyMap<string, Seq> {
   const places = new Map<string, Seq>();
   for (const entry of store.entries.read(session)) {
@@ -160,7 +161,7 @@ function commonPlaces(
     if (entry.seq < next.seq) continue;
     const kept = keeps.get(draft.key ?? '');
     const isRefSame = entry.mark !== 'boundary' || entry.ref === places.get(kept ?? '');
-    if (!isRefSame || !isCopy(draft, entry, isParent)) break;
+    if (!isRefSame || !isCopy(draft, entry, inherited)) break;
     places.set(draft.key ?? '', entry.seq);
   }
   // Between a call and its last result nothing can be cut.
@@ -175,12 +176,10 @@ function isResult(...next: readonly (Pick<Draft, 'kind'> | undefined)[]): boolea
 
 /**
  * Whether a draft says what an entry says, at the same time: the program works elsewhere and is newer by now.
- * `isErased`: what an entry is that was redacted since.
+ * Of one that was redacted since, nothing is left but its key.
  */
-function isCopy(draft: Draft, entry: Entry, isErased: boolean): boolean {
-  const { kind, name, mark } = draft;
-  if (entry.payload === null)
-    return isErased && entry.kind === kind && entry.name === name && entry.mark === mark;
+function isCopy(draft: Draft, entry: Entry, inherited: Resumed['inherited']): boolean {
+  if (entry.payload === null) return inherited(draft.key ?? '') === keyOf(entry);
   const whole = wholeDraft(draft);
   return sayingOf(whole, payloadOf(whole)) === sayingOf(entry, JSON.stringify(entry.payload));
 }

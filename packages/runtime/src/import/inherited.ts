@@ -1,0 +1,47 @@
+import type { HomeStore } from '@tapedeck/tape';
+import { spineOf } from './change.ts';
+import { copiesIn } from './copies.ts';
+import { lastResumed } from './copy-notes.ts';
+import { shownAt } from './imported.ts';
+import { sourceOf } from './origins.ts';
+import type { ImportPlan } from './plan.ts';
+
+/**
+ * Finds which key a draft of a plan has in the session that was resumed, by its own one, as far as the sessions of the plan
+ * inherit it: what was erased there since is known by nothing else, so that most never read this.
+ * @param main the session of the main conversation
+ */
+export function keysInherited(
+  store: HomeStore,
+  plan: ImportPlan,
+  main: string,
+): (key: string) => string | undefined {
+  let keys: ReadonlyMap<string, string> | undefined;
+  return (key) => {
+    keys ??= readKeys(store, plan, main);
+    return keys.get(key);
+  };
+}
+
+function readKeys(
+  store: HomeStore,
+  { format, session, conversations }: ImportPlan,
+  main: string,
+): ReadonlyMap<string, string> {
+  const copies = copiesIn(store);
+  const ids = [main, ...copies.branchesOf(sourceOf(format, session)).map(([id]) => id)];
+  const keys = new Map<string, string>();
+  for (const id of ids) {
+    const last = lastResumed(store, id);
+    if (last === undefined) continue;
+    // Whatever follows it by now: what precedes a record is the same wherever that is.
+    const spine = conversations.find((one) => one.spine.some(({ key }) => key === last))?.spine ?? [];
+    const end = spine.findIndex(({ key }) => key === last);
+    const shown = spineOf(shownAt(store, id, store.sessions.find(id)?.base ?? 0));
+    for (const [i, { key = '' }] of spine.slice(0, end + 1).entries()) {
+      const origin = shown[i]?.key;
+      if (origin !== undefined) keys.set(key, origin);
+    }
+  }
+  return keys;
+}
