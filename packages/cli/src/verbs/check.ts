@@ -62,10 +62,11 @@ export const check: Verb = defineVerb({
     for (const id of acknowledged) assertKnown(id);
     const against = sourceOf(args, context);
     const asked = { name: args.name, against };
+    // A mistake in config.yaml is refused before anything is changed.
+    const imports = args.name === undefined ? await importsOf(context) : undefined;
     if (acknowledged.length > 0) await acknowledge(acknowledged, await checked(context, asked), context);
     const fixed = args.fix === true ? await mend(context, await lookAt(context)) : [];
     const found = await checked(context, asked);
-    const imports = args.name === undefined ? await importsOf(context) : undefined;
     return await report(found, { fixed, acknowledged, imports }, context);
   },
 });
