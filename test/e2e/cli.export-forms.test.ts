@@ -7,6 +7,10 @@ import { json, jsonError, startTape } from '../support/cli.ts';
 import { tempHome } from '../support/temp-home.ts';
 import { tokenShapes } from '../support/token-shapes.ts';
 
+const forms = [
+  ...['tape', 'ui-message', 'openai-chat', 'markdown', 'html'],
+  ...['session-jsonl', 'nexus3', 'claude-code', 'pi'],
+];
 const secret = tokenShapes.find(([name]) => name === 'aws')?.[1] ?? '';
 
 test('a session is written in the form of another program, to a new file or to stdout', async () => {
@@ -37,6 +41,28 @@ test('a session is written in the form of another program, to a new file or to s
   await refused(4, 'TAPE_EXISTS', '--format', 'markdown', '-o', 'main.json.zst');
   expect(await refused(2, 'CLI_USAGE', '--format', 'markdown', '--tree', '-o', 'x')).toContain('--format');
   expect(await refused(2, 'CLI_USAGE', '--format', 'word', '-o', 'x')).toContain('markdown');
+});
+
+test('what would steer a terminal is an escape there, which is the same JSON; a pipe has what a file has', async () => {
+  using home = tempHome();
+  home.session('main', user('\u{9b}2J\u{202e}'), assistant('\u{7f}Noted.'));
+  const exported = async (format: string, output: string, isTerminal = false) =>
+    (await home.here(['export', 'main', '--format', format, '-o', output], { cwd: home.path, isTerminal }))
+      .stdout;
+  for (const format of forms) {
+    const shown = await exported(format, '-', true);
+    expect([format, shown.match(/(?!\n)[\p{Cc}\p{Cf}]/gu)]).toEqual([format, null]);
+  }
+  const lines = (text: string) =>
+    text
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+  const piped = await exported('tape', '-');
+  expect(lines(await exported('tape', '-', true))).toEqual(lines(piped));
+  expect(piped).toContain('\u{9b}2J\u{202e}');
+  await exported('tape', 'main.tape');
+  expect(piped).toBe(readFileSync(home.file('main.tape'), 'utf8'));
 });
 
 test('a directory of records is appended to, a cut line completed, and another file left as it is', async () => {

@@ -38,7 +38,12 @@ export class SafePieces {
  * is not steered.
  */
 export function jsonText(value: unknown): string {
-  return JSON.stringify(value).replace(unsafe, (c) =>
+  return safeJson(JSON.stringify(value));
+}
+
+/** The same of what is JSON already, or a piece of it: the escapes change no value. */
+export function safeJson(text: string): string {
+  return text.replace(unsafe, (c) =>
     Array.from({ length: c.length }, (_, i) => `\\u${c.charCodeAt(i).toString(16).padStart(4, '0')}`).join(
       '',
     ),

@@ -10,6 +10,7 @@ import { exportFolder } from '../session/export-folder.ts';
 import { exportForm } from '../session/export-form.ts';
 import { exportTranscript } from '../session/export-transcript.ts';
 import { needSession, readPlace } from '../session/place.ts';
+import { shownIo } from '../session/shown-export.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
 /** `exportFormats` of the runtime, which only an export loads, behind the bundle. */
@@ -35,7 +36,7 @@ export const exportVerb: Verb = defineVerb({
     'without what rewinds hide: UIMessages of the AI SDK, a line for each context of the model as fine-tuning takes it, Markdown for a ' +
     'reader, one HTML file that shows the session and its lineage, a directory with session.jsonl and metadata.json, which --follow keeps up to date, a saved session of NEXUS3, or a ' +
     'transcript from which Claude Code or pi continues: it is written to where the program looks for it, unless -o is given, and what ' +
-    'is added there returns with tape import. Secrets are replaced. A name that ends with .zst or .gz makes a compressed file. Never replaces an existing file.',
+    'is added there returns with tape import. Secrets are replaced. A name that ends with .zst or .gz makes a compressed file. On a terminal, what could steer it is printed as an escape. Never replaces an existing file.',
   examples: [
     ['tape export main -o main.tape.zst', 'Write session main, compressed'],
     ['tape export main --tree -o main.tape', 'Write it with all sessions that were forked from it'],
@@ -74,7 +75,8 @@ export const exportVerb: Verb = defineVerb({
     follow: { type: 'boolean', alias: 'f', describe: 'Keep session-jsonl up to date, until Ctrl-C' },
   },
   conflicts: { follow: ['json'] },
-  run: async ({ name, output: given, format, project, lineage, tree, raw, follow }, context) => {
+  run: async ({ name, output: given, format, project, lineage, tree, raw, follow }, outer) => {
+    const context = { ...outer, io: shownIo(outer.io, format) };
     const { io, home, reading, answer, options, status } = context;
     if (lineage === true && tree === true)
       throw new UsageError('cannot export with --lineage and --tree: --tree includes --lineage');
