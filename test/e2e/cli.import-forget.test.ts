@@ -205,7 +205,7 @@ test('the tape remembers it: without the table, for a named file, and in another
   const said = await at.run('import');
   expect(said).toMatchObject({
     code: 0,
-    stderr: expect.stringContaining('1 file left out by patterns, or as forgotten'),
+    stderr: expect.stringContaining('1 file left out as forgotten'),
   });
   // Now the table knows it again.
   expect(await at.imports()).toMatchObject({ entries: 0, files: [] });

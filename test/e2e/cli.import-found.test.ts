@@ -249,6 +249,30 @@ test('folders and patterns of config.yaml say where to look and what to leave ou
   expect((await user.says('config', 'set', 'import.files', '[]')).code).toBe(2);
 });
 
+test.each([
+  ["import:\n  exclude: '*-draft.jsonl'\n", 'import.exclude must be a list of texts'],
+  ["import:\n  excludes: ['*-draft.jsonl']\n", "no such field 'import.excludes'"],
+  ['import:\n  exclude: [5]\n', 'import.exclude must be a list of texts'],
+  ['import:\n  roots: ~/backup\n', 'import.roots must be a list of texts'],
+  ['import:\n  rots: [~/backup]\n', "no such field 'import.rots'"],
+  ["import: ['*-draft.jsonl']\n", 'import must be a mapping'],
+  ["improt:\n  exclude: ['*-draft.jsonl']\n", "no such field 'improt'"],
+])(
+  'a mistake in what to leave out imports nothing, and is refused as tape config does: %j',
+  async (yaml, why) => {
+    using user = userWith({ [`${projects}/a/s1-draft.jsonl`]: transcript('s1', 1) });
+    user.home.session('main');
+    writeFileSync(user.home.file('config.yaml'), yaml);
+    const { stderr } = await user.says('config');
+    expect(stderr).toContain(`line 1: ${why}`);
+    const file = user.file('a/s1-draft.jsonl');
+    for (const args of [['--yes'], ['--dry-run'], [dirname(file)], [file]])
+      expect(await user.says('import', ...args)).toMatchObject({ code: 2, stdout: '', stderr });
+    expect(await user.says('check', '--fix')).toMatchObject({ code: 2, stdout: '', stderr });
+    expect(json(await user.says('sessions', '--json'))).toMatchObject([{ session: 'main' }]);
+  },
+);
+
 test('a conversation that is forgotten loses its content, and is not taken again under any path', async () => {
   using user = userWith({
     [`${projects}/a/s1.jsonl`]: transcript('s1', 1),
@@ -269,6 +293,53 @@ test('a conversation that is forgotten loses its content, and is not taken again
   expect(await user.imports()).toMatchObject({ entries: 0, files: [{ session: 's2' }] });
   expect((await user.says('log', 's2')).stdout).toContain('user 0');
   expect((await user.says('import', '--forget', 'nothing')).code).toBe(3);
+});
+
+test('each import counts what patterns leave out and what was forgotten, each for itself', async () => {
+  const files = ['s1', 's2', 'd1', 'd2', 'd3'].map((one) => [
+    `${projects}/a/${one}.jsonl`,
+    transcript(one, 1),
+  ]);
+  using user = userWith({ ...Object.fromEntries(files), [`${projects}/.tapeignore`]: 'd*.jsonl\n' });
+  const counts = async (...args: string[]) => {
+    const { excluded, forgotten, left_out } = await user.imports(...args);
+    return [excluded, forgotten, (left_out as object[]).length];
+  };
+  expect(await counts()).toEqual([3, 0, 0]);
+  expect(await user.says('import')).toMatchObject({
+    ...{ code: 0, stdout: 'Claude Code: nothing new in 2 files\n', stderr: '3 left out by patterns\n' },
+  });
+  await user.imports('--forget', 's1');
+  const both = '3 left out by patterns\n1 file left out as forgotten\n';
+  expect((await user.says('import')).stderr).toBe(both);
+  expect((await user.says('import', '--dry-run')).stdout).toContain(both);
+  expect(await counts()).toEqual([3, 1, 1]);
+  expect(await counts('--dry-run')).toEqual([3, 1, 1]);
+});
+
+test('a file of another tool, or of none, is named as that, in the folder of Claude Code too', async () => {
+  using user = userWith({
+    [`${projects}/a/r.jsonl`]: '{"type":"session_meta","payload":{"id":"r1"}}\n',
+    [`${projects}/a/chat.jsonl`]: '{"role":"user","content":"hi"}\n',
+  });
+  const [chat, rollout] = [user.file('a/chat.jsonl'), user.file('a/r.jsonl')];
+  const ofNone = '1 file of no tool that is known: ~/.claude/projects/a/chat.jsonl\n';
+  for (const args of [[], ['--dry-run'], [user.dir.file(projects)]])
+    expect(await user.imports(...args)).toMatchObject({
+      tools: [{ tool: 'codex', read: false, files: 1 }],
+      unknown: [{ file: chat }],
+    });
+  expect(await user.says('import')).toEqual({
+    ...{ code: 0, stdout: 'Codex: 1 file, recognised and not yet read\n', stderr: ofNone },
+  });
+  expect((await user.says('import', '--dry-run')).stdout).toMatch(/^Codex\t1 file\t.*\n/);
+  expect((await user.says('import', '--dry-run')).stdout).toContain(ofNone);
+  const named = await user.imports(user.dir.file(projects));
+  expect(named.left_out).toEqual([
+    { file: rollout, why: 'a Codex rollout: recognised, not yet read' },
+    { file: chat, why: 'its records are of no tool that is known' },
+  ]);
+  expect((await user.says('import', user.dir.file(projects))).code).toBe(1);
 });
 
 test('a session that was deleted or is in use takes nothing, and keeps no other from it', async () => {

@@ -80,6 +80,7 @@ const found = {
     like: text('what it looks like').optional(),
   }),
   excluded: count('files and directories that a pattern left out'),
+  forgotten: count('files of conversations that were forgotten'),
   empty: count('files without content'),
 };
 const leftOutFiles = listOf('files that were left out', { file: text('its path'), why: text('why') });

@@ -1,4 +1,5 @@
 import type { Discovery, FileImport } from '@tapedeck/runtime/import';
+import { pathText } from '../escape.ts';
 import { isoDay } from '../terminal/time.ts';
 import { counted } from './counted.ts';
 import { bytesText } from './refused.ts';
@@ -18,8 +19,9 @@ interface Found {
 }
 
 /** What was found on this machine, a line per tool, and what would be imported of it. */
-export function foundText(tools: readonly Found[], { strangers, excluded }: Discovery): string {
-  if (tools.length === 0 && strangers.length === 0 && excluded === 0) return 'No transcripts found';
+export function foundText(tools: readonly Found[], passed: Passed): string {
+  const others = passedText(passed);
+  if (tools.length === 0 && others.length === 0) return 'No transcripts found';
   const rows = tools.map(({ title, files, bytes, oldest, ...tool }) => [
     title,
     counted(files, 'file'),
@@ -29,24 +31,39 @@ export function foundText(tools: readonly Found[], { strangers, excluded }: Disc
       ? `${counted(tool.newFiles, 'file')} to read, ${bytesText(tool.newBytes)}`
       : 'recognised, not yet read',
   ]);
-  const others = [
-    ...(strangers.length > 0 ? [`${counted(strangers.length, 'file')} of no tool that is known`] : []),
-    ...(excluded > 0 ? [`${excluded} left out by patterns`] : []),
-  ];
   return [...(rows.length > 0 ? [tabbed(rows)] : []), ...others].join('\n');
+}
+
+/** What is not imported, and is no failure. */
+export interface Passed extends Pick<Discovery, 'strangers' | 'excluded'> {
+  /** How many files are of conversations that were forgotten. */
+  readonly forgotten: number;
+}
+
+/** What is not imported, on a line for each reason. */
+export function passedText({ strangers, excluded, forgotten }: Passed): readonly string[] {
+  const [first] = strangers;
+  const such = strangers.length === 1 ? ':' : ', such as';
+  return [
+    ...(first === undefined
+      ? []
+      : [`${counted(strangers.length, 'file')} of no tool that is known${such} ${pathText(first.path)}`]),
+    ...(excluded > 0 ? [`${excluded} left out by patterns`] : []),
+    ...(forgotten > 0 ? [`${counted(forgotten, 'file')} left out as forgotten`] : []),
+  ];
 }
 
 /** The same as data. */
 export function foundJson(
   tools: readonly Found[],
-  { strangers, excluded, empty }: Discovery,
+  { strangers, excluded, empty, forgotten }: Passed & Pick<Discovery, 'empty'>,
 ): Readonly<Record<string, unknown>> {
   const byTool = tools.map(({ tool, isRead, conversations, files, bytes, newFiles, newBytes, oldest }) => ({
     ...{ tool, read: isRead, conversations, files, bytes, new_files: newFiles, new_bytes: newBytes },
     oldest: new Date(oldest).toISOString(),
   }));
   const unknown = strangers.map(({ path, like }) => ({ file: path, ...(like !== undefined && { like }) }));
-  return { tools: byTool, unknown, excluded, empty };
+  return { tools: byTool, unknown, excluded, forgotten, empty };
 }
 
 /** What an import brought, a line per tool. `isWhole`: whether nothing that was found was left out. */

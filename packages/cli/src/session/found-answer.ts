@@ -4,7 +4,7 @@ import { describeError } from '../errors/describe.ts';
 import { jsonText, pathText, safe } from '../escape.ts';
 import { exit } from '../exit.ts';
 import { counted } from '../output/counted.ts';
-import { foundJson, foundText, importedText } from '../output/found.ts';
+import { foundJson, foundText, importedText, passedText } from '../output/found.ts';
 import { type Pending, parted, type ToolFound } from './conversations.ts';
 import { fileJson, importJson, receiptJson } from './import-receipt.ts';
 import { sayLines } from './import-transcript.ts';
@@ -13,26 +13,35 @@ import { sayLines } from './import-transcript.ts';
 interface Finding {
   readonly found: Discovery;
   readonly tools: readonly ToolFound[];
+  /** The conversations that are not taken since they were forgotten. */
+  readonly forgotten: readonly Conversation[];
   /** Whether the user named the files: then one of a tool that is not read was left out. */
   readonly isNamed: boolean;
 }
 
 /** Prints what an import would take. */
 export async function sayFound(
-  { found, tools, conversations, isNamed }: Finding & { readonly conversations: readonly Pending[] },
+  {
+    found,
+    tools,
+    conversations,
+    forgotten,
+    isNamed,
+  }: Finding & { readonly conversations: readonly Pending[] },
   { io, options, status }: Context,
 ): Promise<number> {
   const files = conversations.flatMap(({ files: all, toRead }) =>
     all.map((file) => ({ ...fileJson(file), new: file.tool.plan !== undefined && toRead.includes(file) })),
   );
-  const leftOut = leftOutOf(found, isNamed);
+  const passed = { ...found, forgotten: filesOf(forgotten).length };
+  const leftOut = [...leftOutOf(found, isNamed), ...filesOf(forgotten).map(asForgotten)];
   if (options.jsonl === true) for (const file of files) await io.out(`${jsonText(file)}\n`);
   else if (options.json === true)
-    await io.out(`${jsonText({ dry_run: true, ...foundJson(tools, found), files, left_out: leftOut })}\n`);
+    await io.out(`${jsonText({ dry_run: true, ...foundJson(tools, passed), files, left_out: leftOut })}\n`);
   else if (options.quiet === true)
     for (const { file } of files.filter((one) => one.new)) await io.out(`${safe(file)}\n`);
-  else await io.out(`${safe(foundText(tools, found))}\n`);
-  sayLeftOut(leftOut, status);
+  else await io.out(`${safe(foundText(tools, passed))}\n`);
+  sayLeftOut(leftOutOf(found, isNamed), status);
   return exit.done;
 }
 
@@ -51,7 +60,6 @@ export async function sayDone(
     readonly gone: readonly Source[];
     /** The names of the sessions of which the tapes are all that is left. */
     readonly marked: readonly string[];
-    readonly forgotten: readonly Conversation[];
   },
   { io, options, answer, status }: Context,
 ): Promise<number> {
@@ -59,29 +67,29 @@ export async function sayDone(
   const failed = done.flatMap(({ file, error }) => (error === undefined ? [] : [leftOutBy(file, error)]));
   const [asWished, others] = parted(failed, ({ code }) => !isNamed && wished.has(code));
   const [excluded, refused] = parted(asWished, ({ code }) => code === 'IMPORT_EXCLUDED');
-  const silent: readonly LeftOut[] = [
-    ...excluded,
-    ...forgotten.flatMap(({ files }) =>
-      files.map(({ path }) => ({ file: path, why: 'its session was forgotten' })),
-    ),
-  ];
+  const silent: readonly LeftOut[] = [...excluded, ...filesOf(forgotten).map(asForgotten)];
+  const passed = {
+    ...found,
+    // They are named with the reason.
+    strangers: isNamed ? [] : found.strangers,
+    excluded: found.excluded + excluded.length,
+    forgotten: filesOf(forgotten).length,
+  };
   const leftOut = [...others, ...leftOutOf(found, isNamed)];
   const json = {
     ...receiptJson(done.flatMap(({ brought }) => brought ?? [])),
-    ...foundJson(tools, found),
+    ...foundJson(tools, { ...passed, strangers: found.strangers }),
     ...{ files, left_out: [...leftOut, ...refused, ...silent].map(({ file, why }) => ({ file, why })) },
     ...{ gone: gone.map(({ path }) => path), gone_sessions: marked },
   };
   if (options.jsonl === true) for (const file of files) await io.out(`${jsonText(file)}\n`);
   else {
-    const isWhole = leftOut.length + refused.length + silent.length + found.excluded === 0;
+    const isWhole = leftOut.length + refused.length + passedText(passed).length === 0;
     await answer({ json, quiet: json.names.join('\n'), human: importedText(tools, done, isWhole) });
   }
   sayLeftOut([...leftOut, ...refused], status);
   for (const { file, brought } of done) if (brought !== undefined) sayLines(brought, file.path, status);
-  if (silent.length === 0 && tools.length === 0 && found.excluded > 0)
-    status(`${found.excluded} left out by patterns`);
-  if (silent.length > 0) status(`${counted(silent.length, 'file')} left out by patterns, or as forgotten`);
+  for (const line of passedText(passed)) status(line);
   if (gone.length > 0)
     status(
       `${counted(gone.length, 'file')} of earlier imports ${gone.length === 1 ? 'is' : 'are'} gone; the sessions stay`,
@@ -93,6 +101,14 @@ export async function sayDone(
 interface LeftOut {
   readonly file: string;
   readonly why: string;
+}
+
+function filesOf(conversations: readonly Conversation[]): readonly FoundFile[] {
+  return conversations.flatMap(({ files }) => files);
+}
+
+function asForgotten({ path }: FoundFile): LeftOut {
+  return { file: path, why: 'its session was forgotten' };
 }
 
 /** Why a file is left out that its user left out before, by a pattern, or by what became of its session. */

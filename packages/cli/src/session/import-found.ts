@@ -45,11 +45,12 @@ export async function importFound(wanted: Wanted, context: Context): Promise<num
   const tools = foundByTool(conversations);
   const isFirst = table.all.every(({ at }) => at === 0);
   const isNamed = wanted.paths.length > 0;
-  if (wanted.dryRun === true) return await sayFound({ found, tools, conversations, isNamed }, context);
+  if (wanted.dryRun === true)
+    return await sayFound({ found, tools, conversations, forgotten, isNamed }, context);
   if (isFirst && tools.some((tool) => tool.isRead)) {
     const isAsked = wanted.yes !== true && canAsk(context);
     if (options.json !== true && options.jsonl !== true && options.quiet !== true)
-      io.err(safe(`${foundText(tools, found)}\n`));
+      io.err(safe(`${foundText(tools, { ...found, forgotten: 0 })}\n`));
     if (isAsked && !(await agrees('Import them?', context))) {
       context.status('Nothing was imported');
       return exit.done;

@@ -176,8 +176,11 @@ async function lookInto(
   // What is not read yet needs no look inside: its folder says whose it is.
   if (owner !== undefined && owner.plan === undefined)
     return { tool: owner, session: basename(path), main: basename(path), role: 'main' };
-  // The file of a tool's own folder is that tool's; elsewhere, the first that knows it has it.
-  const tools = owner === undefined ? looking.search.tools : [owner];
+  // In the folder of a tool it comes first; any other one may have put a file there.
+  const tools = [
+    ...(owner === undefined ? [] : [owner]),
+    ...looking.search.tools.filter((tool) => tool !== owner),
+  ];
   const byName = tools.find((tool) => tool.identify([], path)?.role === 'part');
   try {
     const isEnough = (records: Parameters<TranscriptTool['identify']>[0]) =>
@@ -189,7 +192,7 @@ async function lookInto(
     }
     const isAsked = owner !== undefined || looking.search.paths !== undefined;
     if (head.fault !== undefined && isAsked) return { path, why: placed(head.fault) };
-    if (!head.isEmpty) return { like: looksLike(head.records, path) ?? owner?.file };
+    if (!head.isEmpty) return { like: looksLike(head.records, path) };
     looking.empty += 1;
     return undefined;
   } catch (error) {
