@@ -1,4 +1,5 @@
 import type { HomeStore, JsonObject, SessionInfo } from '@tapedeck/tape';
+import { withAncestors } from './ancestors.ts';
 import { copiesIn } from './copies.ts';
 import { answerId, firstAnswer } from './first-said.ts';
 import type { Counted } from './imported.ts';
@@ -70,12 +71,4 @@ function countsElsewhere(
     ...withAncestors(store, source).map((id) => countsOf(copies.ledger, id)),
     ...shared.flatMap((one) => one?.elsewhere(own) ?? []),
   ];
-}
-
-/** A session, and those that it was forked from. */
-function withAncestors(store: HomeStore, id: string | undefined): readonly string[] {
-  const ids: string[] = [];
-  for (let at = id; at !== undefined && !ids.includes(at); at = store.sessions.find(at)?.parentId)
-    ids.push(at);
-  return ids;
 }

@@ -1,5 +1,7 @@
 import type { Draft, HomeStore, Seq, SessionInfo } from '@tapedeck/tape';
-import { isObject } from '@tapedeck/tape/internal';
+import { isDeleted, isObject } from '@tapedeck/tape/internal';
+import { withAncestors } from './ancestors.ts';
+import { isReturned } from './copy-notes.ts';
 import type { ConversationPlan, ImportPlan } from './plan.ts';
 import { isRefusal } from './refusal.ts';
 import { text } from './text.ts';
@@ -7,7 +9,7 @@ import { text } from './text.ts';
 /**
  * Merges each subagent whose result came back into the session that got it, once, with the time at which it came, and the
  * position at which that session has it. Views do not show the merge: they show the result, as the model got it. A merge that a
- * rewind of an import hid is made again; one that a person undid stays undone.
+ * rewind of an import hid is made again, and so is one into a branch that is none any more; one that a person undid stays undone.
  */
 export function mergeEnded(
   store: HomeStore,
@@ -21,16 +23,16 @@ export function mergeEnded(
     const session = sessionOf(key);
     const child = session === undefined ? undefined : store.sessions.find(session);
     if (session === undefined || child?.parent === undefined || ended === undefined) continue;
-    const isHere = sessionOf(parent?.key ?? '') === child.parent;
+    const above = store.sessions.find(sessionOf(parent?.key ?? '') ?? '');
+    const isHere = above !== undefined && withAncestors(store, child.parentId).includes(above.id);
     // Where its parent was not known before, the merge is in what stood for that, and stays the only one.
-    const isMerged =
-      child.delivery !== undefined && (child.undone !== true || !isHere || wasUndone(store, child));
-    if (isMerged) continue;
+    if (child.delivery !== undefined && !(isHere && isOpenAgain(store, child))) continue;
     const timestamp = timeOf(plan, plans.get(parent?.key ?? ''));
-    const received = isHere ? placeOf(store, child.parent, plan) : undefined;
+    const received = isHere ? placeOf(store, above.id, plan) : undefined;
     try {
       store.lineage.merge(session, {
         ...{ context: false, status: ended },
+        ...(isHere && { into: above.id }),
         ...(timestamp !== undefined && { timestamp }),
         ...(received !== undefined && { received }),
       });
@@ -41,16 +43,18 @@ export function mergeEnded(
   }
 }
 
-/** Whether someone else than an import has undone the last merge of a session. */
-function wasUndone(store: HomeStore, { id }: SessionInfo): boolean {
+/** Whether an import alone took back the last merge of a session: it rewound what got it, or deleted that. */
+function isOpenAgain(store: HomeStore, { id, undone }: SessionInfo): boolean {
   const { into, seq } = [...store.lineage.read({ session: id, types: ['merge'] })].at(-1) ?? {};
   if (into === undefined || seq === undefined) return false;
+  const target = store.sessions.find(into);
+  if (undone !== true) return target !== undefined && isDeleted(target) && isReturned(store, into);
   // What hid it first: a later rewind of an import may hide that, too.
   for (let at: Seq | undefined; ; ) {
     const [range] = store.views.ranges(into, { from: seq, ...(at !== undefined && { at }) });
-    if (range?.hiddenBy === undefined) return false;
+    if (range?.hiddenBy === undefined) return true;
     const [rewind] = store.entries.read(into, { from: range.hiddenBy, to: range.hiddenBy });
-    if (!isObject(rewind?.payload) || rewind.payload.mode !== 'import') return true;
+    if (!isObject(rewind?.payload) || rewind.payload.mode !== 'import') return false;
     at = range.hiddenBy - 1;
   }
 }

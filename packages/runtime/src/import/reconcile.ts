@@ -120,7 +120,6 @@ export function reconcile(
   }
   const placed = (key: string) => (done.get(key)?.refused === undefined ? done.get(key) : undefined);
   linkSessions(store, plan, placed, { copies: as === undefined });
-  mergeEnded(store, plan, (key) => placed(key)?.session);
   for (const { conversation, session, refused, created, added } of done.values()) {
     // An export that no program went on with says nothing of the session from which it was made.
     const isExport = exported !== undefined && !created && added === 0;
@@ -136,6 +135,7 @@ export function reconcile(
   }
   const sessions = plan.conversations.flatMap(({ key }) => placed(key)?.session ?? []);
   if (as === undefined) deleteReturned(store, plan, sessions);
+  mergeEnded(store, plan, (key) => placed(key)?.session);
   copies.end();
   return [...done.values()];
 }

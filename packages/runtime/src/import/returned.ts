@@ -54,10 +54,11 @@ function isUntouched(store: HomeStore, { id, lifecycle, aliases, link }: Session
 function isByImport(entry: Entry): boolean {
   const { name = '', key = '', mark, meta } = entry;
   if (isOfImport(entry) || mark === 'rewind') return true;
-  // What a subagent of the import delivered.
+  // The message of a merge says whether an import made it.
+  if (name.startsWith('merge/')) return true;
   if (meta.source === 'merge') return meta.context === false;
   const isTitle = name === titleEvent && key.includes('import:title');
-  return isTitle || name.startsWith('import/') || name === 'fork/start' || name.startsWith('merge/');
+  return isTitle || name.startsWith('import/') || name === 'fork/start';
 }
 
 /** Whether some sessions have those records of another one that are no part of a conversation. */

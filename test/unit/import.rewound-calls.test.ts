@@ -1,0 +1,78 @@
+import { parseJsonLines, planClaudeCode, reconcile } from '@tapedeck/runtime/import';
+import type { SqliteTapeStore } from '@tapedeck/tape';
+import { isObject, treeParentOf } from '@tapedeck/tape/internal';
+import { expect, test } from 'vitest';
+import { openStore } from '../support/store.ts';
+import { calls, jsonl, model, person, returns, says } from '../support/transcript.ts';
+
+type Records = readonly object[];
+
+const lines = (records: Records) => parseJsonLines([Buffer.from(jsonl(records))]).records;
+const usage = { output_tokens: 7 };
+const inside = { isSidechain: true, agentId: 'x1' };
+const agents = [
+  {
+    ...{ id: 'x1', meta: { toolUseId: 't1' } },
+    lines: lines([
+      person({ uuid: 'su1' }, 'look', inside),
+      model({ uuid: 'sa1', parent: 'su1', id: 'sm1' }, [says('all is well')], { ...inside, usage }),
+    ]),
+  },
+];
+const begins = person({ uuid: 'u0' }, 'plan it');
+const called: Records = [
+  begins,
+  person({ uuid: 'u1', parent: 'u0' }, 'look around'),
+  model({ uuid: 'a1', parent: 'u1', id: 'm1' }, [calls('t1', 'Task')], { usage }),
+];
+const reports = person({ uuid: 'r1', parent: 'a1' }, [returns('t1', 'all is well')], {
+  toolUseResult: { status: 'completed', agentId: 'x1' },
+});
+const rewinds: Records = [
+  person({ uuid: 'u5', parent: 'u0' }, 'something else'),
+  model({ uuid: 'a5', parent: 'u5', id: 'm5' }, [says('fine')], { usage }),
+];
+const comesBack: Records = [
+  person({ uuid: 'u7', parent: 'r1' }, 'and now?'),
+  model({ uuid: 'a7', parent: 'u7', id: 'm7' }, [says('done')], { usage }),
+];
+
+function take(store: SqliteTapeStore, ...growing: Records[]): SqliteTapeStore {
+  for (const records of growing)
+    reconcile(store, planClaudeCode({ name: 's-1', lines: lines(records), agents }));
+  expect([...store.verify()]).toEqual([]);
+  return store;
+}
+
+/** The sessions, each with its place, and where it was merged last: into which session, and the call that had its result there. */
+function told(store: SqliteTapeStore) {
+  const merges = [...store.lineage.read({ types: ['merge'] })];
+  const sessions = store.sessions.list({ all: true, deleted: false }).map((info) => {
+    const { into, received = 0 } = merges.findLast((merge) => merge.session === info.id) ?? {};
+    const [entry] = into === undefined ? [] : store.entries.read(into, { from: received, to: received });
+    const call = isObject(entry?.payload) ? entry.payload.toolCallId : undefined;
+    const { session, spawnCall, delivery, undone } = info;
+    const merged = into && { delivery, into: store.sessions.find(into)?.session, call, undone };
+    return [session, treeParentOf(info).parent, spawnCall, merged] as const;
+  });
+  const tokens = store.sessions.calls().reduce((sum, one) => sum + one.usage.output, 0);
+  return { sessions: sessions.toSorted(([a], [b]) => (a < b ? -1 : 1)), tokens };
+}
+
+test('a branch to whose end the user returns goes, and the subagent that was called in it is that of the session', () => {
+  const left = [...called, reports, ...rewinds];
+  const store = take(openStore(), left);
+  expect(told(store).sessions).toContainEqual([
+    'agent-x1',
+    's-1-branch-u1',
+    't1',
+    { delivery: 'merged', into: 's-1-branch-u1', call: 't1', undone: undefined },
+  ]);
+  const back = [...left, ...comesBack];
+  take(store, back);
+  const once = told(take(openStore(), back));
+  expect(once.sessions.map(([session]) => session)).toEqual(['agent-x1', 's-1', 's-1-branch-u5']);
+  expect(told(store)).toEqual(once);
+  take(store, back);
+  expect(told(store)).toEqual(once);
+});
