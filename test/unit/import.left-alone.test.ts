@@ -6,7 +6,8 @@ import {
   type Reconciled,
   reconcile,
 } from '@tapedeck/runtime/import';
-import { type SqliteTapeStore, view } from '@tapedeck/tape';
+import { assistant, type SqliteTapeStore, user, view } from '@tapedeck/tape';
+import { treeParentOf } from '@tapedeck/tape/internal';
 import { describe, expect, test } from 'vitest';
 import { openStore } from '../support/store.ts';
 import { calls, jsonl, model, person, returns, says } from '../support/transcript.ts';
@@ -91,6 +92,56 @@ test.each([false, true])(
     });
   },
 );
+
+describe('a session that a person went on with', () => {
+  const snapshot = (n: number) => ({ type: 'file-history-snapshot', messageId: `x${n}`, snapshot: {} });
+  const second = person({ uuid: 'u2', parent: 'a2' }, 'once more');
+  const asksAgain = model({ uuid: 'a3', parent: 'u2', id: 'm3' }, [calls('t2', 'Task')]);
+  const another = {
+    ...{ id: 'x2', meta: { toolUseId: 't2' } },
+    lines: lines([person({ uuid: 'su2' }, 'look closer', { isSidechain: true, agentId: 'x2' })]),
+  };
+  const reports = (call: string, parent: string, agentId: string) =>
+    person({ uuid: `r${call}`, parent }, [returns(call, 'well')], {
+      toolUseResult: { status: 'completed', agentId },
+    });
+  const take = (store: SqliteTapeStore, records: readonly object[], of = [...agents, another]) => {
+    const done = reconcile(store, planClaudeCode({ name: 's-1', lines: lines(records), agents: of }));
+    expect([...store.verify()]).toEqual([]);
+    return done;
+  };
+  const goesOn = (store: SqliteTapeStore) =>
+    store.entries.append('s-1', [user('and here?', { run: 'r-1' }), assistant('Here, too.')]);
+  const placeOf = (store: SqliteTapeStore, session: string) => {
+    const info = store.sessions.find(session);
+    const merges = [...store.lineage.read({ session, types: ['merge'] })];
+    const into = merges.map(({ into = '', received }) => `${store.sessions.find(into)?.session}@${received}`);
+    return [info && treeParentOf(info).parent, ...into];
+  };
+  const keysOf = (store: SqliteTapeStore, session: string) =>
+    [...store.entries.read(session, { own: true, kind: 'x-claude-code' })].map(({ key }) => key);
+
+  test('keeps its subagents and its records; what its file gets later is in a session beside it', () => {
+    const store = openStore();
+    const start = [...begun, snapshot(1), snapshot(2)];
+    take(store, start, agents);
+    goesOn(store);
+    const before = placeOf(store, 'agent-x1');
+    const links = () => [...store.lineage.read({ types: ['link'] })].length;
+    const more = [...start, second, asksAgain, reports('t2', 'a3', 'x2'), snapshot(3)];
+    for (const records of [more, more]) {
+      take(store, records);
+      expect(placeOf(store, 'agent-x1')).toEqual(before);
+      expect(placeOf(store, 'agent-x2')[0]).toBe('s-1-2');
+      expect([keysOf(store, 's-1').length, keysOf(store, 's-1-2').length]).toEqual([2, 1]);
+      expect(links()).toBe(0);
+    }
+    // An older copy of the file is behind what is here, and no third session.
+    expect(take(store, more.slice(0, -1))).toMatchObject([{ added: 0 }, { added: 0 }, { added: 0 }]);
+    expect(take(store, start, agents)).toMatchObject([{ added: 0 }, { added: 0 }]);
+    expect(store.sessions.list({ all: true })).toHaveLength(4);
+  });
+});
 
 describe('what a person rewound', () => {
   const chain = (n: number) => [

@@ -18,7 +18,7 @@ export interface Change {
 /**
  * Compares a plan with what the tape has of it. What both begin with stays; where an entry differs, is missing or is one
  * too many, the tape is rewound to the last point before it at which no call is open, and the rest follows. Entries that no
- * view shows are written once, and never again. Pure.
+ * view shows are written once, and never again, to one session of a conversation. Pure.
  * @param back where the tape showed more of the plan than it does: it is rewound to there
  */
 export function changeOf(
@@ -29,7 +29,7 @@ export function changeOf(
   const { settled, asides } = plan;
   const { same, rewindTo } = back ?? sameOf(plan, tape);
   const spine = rewindTo === undefined && isRewound(plan, tape, same) ? [] : plan.spine;
-  const fresh = asides.filter(({ draft }) => !tape.known.has(draft.key ?? ''));
+  const fresh = asides.filter(({ draft }) => !isKept(draft, tape));
   const drafts: Draft[] = [];
   let aside = 0;
   const catchUp = (after: number): void => {
@@ -77,7 +77,7 @@ export function sameOf(plan: ConversationPlan, tape: Imported): Pick<Change, 'sa
 export function saysNothingNew({ spine, settled, asides }: ConversationPlan, tape: Imported): boolean {
   const shown = new Map(tape.shown.map((entry) => [entry.key, entry]));
   return (
-    asides.every(({ draft }) => tape.known.has(draft.key ?? '')) &&
+    asides.every(({ draft }) => isKept(draft, tape)) &&
     spine.every((draft, i) => {
       const entry = shown.get(draft.key ?? '');
       if (entry !== undefined && isSame(draft, entry)) return true;
@@ -87,6 +87,11 @@ export function saysNothingNew({ spine, settled, asides }: ConversationPlan, tap
       return draft.meta?.repaired === true || isAnswered(draft, tape);
     })
   );
+}
+
+/** Whether a record that no view shows is here already: another session of its conversation may have it. */
+function isKept({ key = '' }: Draft, { known, beside }: Imported): boolean {
+  return known.has(key) || beside?.has(key) === true;
 }
 
 /** Whether a draft has more content than an entry of its key, of which only a part had come then. */

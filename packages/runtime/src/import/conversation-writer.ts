@@ -77,6 +77,8 @@ export class ConversationWriter {
   readonly #store: HomeStore;
   readonly #writing: Writing;
   readonly #own: OwnSessions;
+  /** The sessions that it had before this import. */
+  readonly #there: readonly string[];
   /** The number of its session, from 1, and of its next one. */
   #n = 1;
   #next = 1;
@@ -87,6 +89,7 @@ export class ConversationWriter {
     this.#writing = writing;
     this.#own = new OwnSessions(store, writing);
     const sessions = this.#own.all();
+    this.#there = sessions;
     const { base } = writing.conversation;
     // What a branch showed before is read where it has changed.
     const { kind } = writing.conversation;
@@ -276,7 +279,8 @@ export class ConversationWriter {
     const ids = [this.#session, ...branches, ...(other === undefined ? [] : [other.id])];
     const all = ids.map((id) => importedIn(this.#store, id));
     const known = new Set(all.flatMap((one) => [...one.known]));
-    return all.some((one) => saysNothingNew(conversation, { ...one, known }));
+    const beside = this.#beside();
+    return all.some((one) => saysNothingNew(conversation, { ...one, known, beside }));
   }
 
   /**
@@ -355,7 +359,8 @@ export class ConversationWriter {
     const info = this.#store.sessions.find(this.#session);
     const { head = 0, headHash } = info ?? {};
     const own = importedIn(this.#store, this.#session, this.#writing.conversation.base);
-    const imported = { ...own, elsewhere: countedElsewhere(this.#store, this.#writing, info) };
+    const elsewhere = countedElsewhere(this.#store, this.#writing, info);
+    const imported = { ...own, elsewhere, beside: this.#beside() };
     const back = this.#back(info?.id, imported);
     return {
       head,
@@ -364,6 +369,12 @@ export class ConversationWriter {
       change: changeOf(this.#writing.conversation, imported, back),
       back,
     };
+  }
+
+  /** What the other sessions of the conversation have. */
+  #beside(): ReadonlySet<string> {
+    const others = this.#there.filter((one) => one !== this.#session);
+    return new Set(others.flatMap((one) => [...importedIn(this.#store, one).known]));
   }
 
   /** Where the session showed more of the conversation before the source left a prompt that it goes on from now. */

@@ -8,6 +8,7 @@ import { continuedFrom, copyEvent } from './copy-notes.ts';
 import { callAt } from './fork-of.ts';
 import { importedIn } from './imported.ts';
 import { sessionOf } from './origins.ts';
+import { parentSession } from './parent-session.ts';
 import type { ConversationPlan, DerivedEdge, ImportPlan } from './plan.ts';
 import { isRefusal } from './refusal.ts';
 import { resemblanceIn } from './resemblance.ts';
@@ -52,8 +53,10 @@ export function linkSessions(
     const { session } = placed;
     if (kind === 'main' && copies) placeCopy(store, plan, placed);
     if (kind === 'main') placeExported(store, plan, session);
-    const above = parent === undefined ? undefined : sessionsOf(parent.key)?.session;
-    if (above !== undefined) placeBelow(store, { conversation, session, above }, derived.get(key));
+    const written = parent === undefined ? undefined : sessionsOf(parent.key)?.session;
+    if (written === undefined) continue;
+    const above = parentSession(store, plan, conversation, { session, written });
+    placeBelow(store, { conversation, session, above }, derived.get(key));
   }
   // A branch may have been below what is a copy of it.
   const main = plan.conversations.find(({ kind }) => kind === 'main');

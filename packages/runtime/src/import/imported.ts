@@ -38,6 +38,8 @@ export interface Imported {
   readonly requests: ReadonlyMap<string, JsonObject>;
   /** The tokens that were counted elsewhere, and count no more here. */
   readonly elsewhere?: Counted | undefined;
+  /** The keys of what other sessions of the same conversation have. */
+  readonly beside?: ReadonlySet<string>;
   /** The last position that readers see of a conversation that went on here. */
   readonly ownWork?: Seq;
   /** What a person took out of sight, with a rewind: how long each content is, as JSON, by its key. */

@@ -2,6 +2,7 @@ import type { Draft, HomeStore, Seq, SessionInfo } from '@tapedeck/tape';
 import { isDeleted, isObject } from '@tapedeck/tape/internal';
 import { withAncestors } from './ancestors.ts';
 import { isReturned } from './copy-notes.ts';
+import { parentSession, receivedIn } from './parent-session.ts';
 import type { ConversationPlan, ImportPlan } from './plan.ts';
 import { isRefusal } from './refusal.ts';
 import { text } from './text.ts';
@@ -13,22 +14,27 @@ import { text } from './text.ts';
  */
 export function mergeEnded(
   store: HomeStore,
-  { conversations }: ImportPlan,
+  plan: ImportPlan,
   sessionOf: (key: string) => string | undefined,
 ): void {
+  const { conversations } = plan;
   const plans = new Map(conversations.map((one) => [one.key, one]));
   // Those that were called last first: what a subagent got of its own is part of what it delivers.
-  for (const plan of conversations.toReversed()) {
-    const { key, ended, parent } = plan;
+  for (const conversation of conversations.toReversed()) {
+    const { key, ended, parent } = conversation;
     const session = sessionOf(key);
     const child = session === undefined ? undefined : store.sessions.find(session);
     if (session === undefined || child?.parent === undefined || ended === undefined) continue;
-    const above = store.sessions.find(sessionOf(parent?.key ?? '') ?? '');
+    const written = sessionOf(parent?.key ?? '');
+    const above =
+      written === undefined
+        ? undefined
+        : store.sessions.find(parentSession(store, plan, conversation, { session, written }));
     const isHere = above !== undefined && withAncestors(store, child.parentId).includes(above.id);
     // Where its parent was not known before, the merge is in what stood for that, and stays the only one.
     if (child.delivery !== undefined && !(isHere && isOpenAgain(store, child))) continue;
-    const timestamp = timeOf(plan, plans.get(parent?.key ?? ''));
-    const received = isHere ? placeOf(store, above.id, plan) : undefined;
+    const timestamp = timeOf(conversation, plans.get(parent?.key ?? ''));
+    const received = isHere ? receivedIn(store, above.id, conversation) : undefined;
     try {
       store.lineage.merge(session, {
         ...{ context: false, status: ended },
@@ -70,16 +76,4 @@ function timeOf(
 
 function timestampOf(draft: Draft | undefined): string | undefined {
   return text(draft?.meta?.timestamp);
-}
-
-/** The position at which a session has the result of a subagent: that of the last writing of its draft. */
-function placeOf(store: HomeStore, session: string, { received }: ConversationPlan): Seq | undefined {
-  let place: Seq | undefined;
-  for (let again = 0; received !== undefined; again += 1) {
-    const key = `u:${received}${again === 0 ? '' : `~again${again}`}`;
-    const last = [...store.entries.read(session, { key })].at(-1);
-    if (last === undefined) break;
-    place = last.seq;
-  }
-  return place;
 }

@@ -2,7 +2,7 @@ import type { Entry, HomeStore, JsonObject, SessionInfo } from '@tapedeck/tape';
 import { isDeleted, isObject } from '@tapedeck/tape/internal';
 import { sha256 } from '@tapedeck/tape/store';
 import { isReturned } from './copy-notes.ts';
-import type { ImportPlan } from './plan.ts';
+import type { ConversationPlan, ImportPlan } from './plan.ts';
 
 interface Found {
   /** The ULIDs of sessions, by their origins. */
@@ -70,6 +70,24 @@ export class Origins {
 export function originOf(store: HomeStore, session: string): string | undefined {
   const payload = payloadOf(store, session);
   return payload && JSON.stringify(payload);
+}
+
+/** Whether a session is one of those that a conversation of a plan has: the first, or one that an import made beside it. */
+export function isOf(
+  store: HomeStore,
+  session: string,
+  {
+    plan: { format, session: source },
+    conversation: { key, kind },
+  }: {
+    readonly plan: Pick<ImportPlan, 'format' | 'session'>;
+    readonly conversation: Pick<ConversationPlan, 'key' | 'kind'>;
+  },
+): boolean {
+  const from = payloadOf(store, session);
+  if (from?.format !== format || from.session !== source) return false;
+  const { conversation } = from;
+  return conversation === undefined ? kind === 'main' : String(conversation).replace(/#\d+$/, '') === key;
 }
 
 function payloadOf(store: HomeStore, session: string): JsonObject | undefined {
