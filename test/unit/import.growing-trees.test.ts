@@ -20,6 +20,14 @@ const spines = (records: Records): (readonly [string, ...string[]])[] =>
 const views = (store: SqliteTapeStore, { conversations }: ImportPlan): string[] =>
   conversations.map(({ name }) => JSON.stringify(view(store.views.entries(name)).messages));
 
+/** How branches are listed: their titles, and when something was last said. */
+const listed = (store: SqliteTapeStore, { conversations }: ImportPlan) => {
+  const infos = new Map(store.sessions.list({ all: true, titles: true }).map((info) => [info.session, info]));
+  return conversations.flatMap(({ kind, name }) =>
+    kind === 'branch' ? [[name, infos.get(name)?.title, infos.get(name)?.lastMessageAt]] : [],
+  );
+};
+
 function imported(...growing: Records[]): { store: SqliteTapeStore; plan: ImportPlan } {
   const store = openStore();
   const plans = growing.map(planned);
@@ -37,6 +45,7 @@ function growsAsOne(records: Records): void {
     using once = openStore();
     reconcile(once, plan);
     expect(views(store, plan)).toEqual(views(once, plan));
+    expect(listed(store, plan)).toEqual(listed(once, plan));
     expect(reconcile(store, plan).filter(({ added }) => added > 0)).toEqual([]);
     expect([...store.verify()]).toEqual([]);
   }
@@ -64,6 +73,9 @@ describe('a prompt that was retyped', () => {
     const branch = plan.conversations[1]?.name ?? '';
     expect(store.sessions.find(branch)).toMatchObject({ parent: 's-1', kind: 'session' });
     expect([...store.entries.read(branch, { own: true, kind: 'message' })]).toEqual([]);
+    // It is listed as that which was said there.
+    expect(listed(store, plan)).toEqual([[branch, 'do it', Date.parse('2026-03-12T09:00:01.000Z')]]);
+    expect([...store.verify()]).toEqual([]);
     expect(store.sessions.calls().map(({ steps, usage }) => [steps, usage.output])).toEqual([[1, 7]]);
   });
 

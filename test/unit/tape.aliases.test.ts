@@ -1,5 +1,7 @@
-import { anchor, user } from '@tapedeck/tape';
+import { anchor, note, user } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
+import { adopt, bundleOf } from '../support/bundles.ts';
+import { countedIds } from '../support/ids.ts';
 import { openStore, refusal } from '../support/store.ts';
 
 test('an alias is given and taken away by lines with their reasons, and a session lists its aliases', () => {
@@ -94,6 +96,20 @@ test('sessions are listed by their last message, at the source where it was impo
     user('y', { timestamp: '2020-03-01T10:00:00Z' }),
   ]);
   expect([...store.entries.read('new')].some(({ sourceAt }) => sourceAt !== undefined)).toBe(false);
+});
+
+test('a session without an own message is listed by the time that its import gives it, also in another home', async () => {
+  using store = openStore();
+  const timestamp = '2020-03-01T10:00:00.000Z';
+  store.sessions.open('left');
+  store.entries.append('left', [note('import/source', {}, { source: 'import', timestamp })]);
+  const time = { lastMessageAt: Date.parse(timestamp) };
+  expect(store.sessions.find('left')).toMatchObject(time);
+  expect([...store.verify()]).toEqual([]);
+  using other = openStore(':memory:', { newId: countedIds('01JE') });
+  await adopt(other, bundleOf(store, 'left'));
+  expect(other.sessions.find('left')).toMatchObject(time);
+  expect([...other.verify()]).toEqual([]);
 });
 
 test('an alias that reads as a point of a session is refused, as a name is', () => {

@@ -19,6 +19,7 @@ import { firstKeyIn } from './first-said.ts';
 import { forkOf } from './fork-of.ts';
 import { type Imported, importedIn, nothingImported, rewindMode, type Shown } from './imported.ts';
 import { createInPieces } from './in-pieces.ts';
+import { inheritedOf } from './inherited-part.ts';
 import { wholeDraft } from './later-draft.ts';
 import type { SharedCounts } from './ledger.ts';
 import { type Origins, sourceOf } from './origins.ts';
@@ -27,6 +28,7 @@ import { type Base, type ConversationPlan, type ImportPlan, isAside } from './pl
 import { nothing, type Reconciled, repairsIn } from './reconciled.ts';
 import { withRefs } from './refs.ts';
 import { isRefusal } from './refusal.ts';
+import { titleDraft } from './titles.ts';
 
 /** What is written, and how. */
 export interface Writing {
@@ -139,13 +141,13 @@ export class ConversationWriter {
       return isAsItWas(this.#store, this.#session, this.#writing) ? this.#receipt(nothing) : this.#update();
     if (base !== undefined && !this.#isShared()) {
       this.#session = this.#fork(base.session, { cut: base.cut, kind: 'session' });
-      return this.#update([this.#own.origin(this.#n), ...this.#continued()]);
+      return this.#update((same) => [...this.#beginning(same), ...this.#continued()]);
     }
     const written = base === undefined ? this.#copied() : undefined;
     if (written !== undefined) return written;
     if (from === undefined) return this.#overtaken() ?? this.#create();
     this.#session = this.#fork(from.session, forkOf(this.#store, { ...from, conversation }));
-    return this.#update([this.#own.origin(this.#n), ...this.#continued()]);
+    return this.#update((same) => [...this.#beginning(same), ...this.#continued()]);
   }
 
   /** A new conversation of which the home has a part already, or all. */
@@ -157,7 +159,7 @@ export class ConversationWriter {
     if (written !== undefined) return written;
     const { at, cut } = copied;
     this.#session = this.#fork(at, { cut, kind: 'session' });
-    return this.#goOnFrom(copied) ?? this.#update([this.#own.origin(this.#n)]);
+    return this.#goOnFrom(copied) ?? this.#update((same) => this.#beginning(same));
   }
 
   /** Writes to the session that another import has made since this one looked for it; undefined where there is no such. */
@@ -181,7 +183,7 @@ export class ConversationWriter {
     const known = knownAsides(this.#store, info.id, conversation);
     const elsewhere = countedElsewhere(this.#store, this.#writing, info);
     const { drafts } = changeOf(conversation, { ...nothingImported, known, elsewhere }, { same: count });
-    const whole = [this.#own.origin(this.#n), ...drafts].map(wholeDraft);
+    const whole = [...this.#beginning(count), ...drafts].map(wholeDraft);
     try {
       this.#store.entries.append(this.#session, whole, { expectHead: info.headHash });
     } catch (error) {
@@ -190,6 +192,19 @@ export class ConversationWriter {
       throw error;
     }
     return this.#receipt({ created: true, added: whole.length, rewound: false, ...repairsIn(whole) });
+  }
+
+  /**
+   * What a session begins with that was forked just now: where it comes from, and what it inherits of a branch.
+   * @param same how many drafts of the conversation it shows
+   */
+  #beginning(same: number): readonly Draft[] {
+    const { begun, conversation } = this.#writing;
+    const { timestamp, title } =
+      begun === undefined ? {} : inheritedOf(conversation.spine.slice(begun.count, same));
+    const isNamed = title === undefined || conversation.title !== undefined;
+    const titles = isNamed ? [] : [titleDraft(title)];
+    return [this.#own.origin(this.#n, timestamp), ...titles];
   }
 
   /** What says of which session it is the continuation, where that was exported, or resumed under new ids. */
@@ -231,15 +246,16 @@ export class ConversationWriter {
   }
 
   /**
-   * Writes what an existing session lacks; to a new one beside it, if the two part. `first` begins what a session has that
-   * was forked just now.
+   * Writes what an existing session lacks; to a new one beside it, if the two part. `begin` makes what a session begins with
+   * that was forked just now, of the number of drafts that it shows.
    */
-  #update(first: readonly Draft[] = []): Reconciled {
+  #update(begin?: (same: number) => readonly Draft[]): Reconciled {
     for (let tries = 1; ; tries += 1) {
       const tape = this.#tape();
-      if (first.length === 0 && this.#parts(tape)) return this.#goOnBeside(tape);
+      if (begin === undefined && this.#parts(tape)) return this.#goOnBeside(tape);
       try {
-        return this.#receipt({ created: first.length > 0, ...this.#append(tape, first) });
+        const first = begin?.(tape.change.same) ?? [];
+        return this.#receipt({ created: begin !== undefined, ...this.#append(tape, first) });
       } catch (error) {
         // A key that another import used meanwhile is noticed before the head.
         const isOvertaken = isCode(error, 'TAPE_STALE_HEAD') || isCode(error, 'TAPE_KEY_CONFLICT');
@@ -263,7 +279,7 @@ export class ConversationWriter {
     const cut = last ?? conversation.base?.cut ?? 1;
     this.#shown = this.#shown.filter(({ seq }) => seq <= cut);
     this.#session = this.#fork(parent, { key: `${conversation.key}#${this.#n}`, kind: 'session', cut });
-    return this.#update([this.#own.origin(this.#n)]);
+    return this.#update((now) => this.#beginning(now));
   }
 
   /**

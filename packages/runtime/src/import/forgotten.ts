@@ -1,4 +1,5 @@
 import { type Draft, type HomeStore, type JsonObject, note } from '@tapedeck/tape';
+import { importedEvent } from '@tapedeck/tape/internal';
 import { ImportError } from './errors.ts';
 import { markOf, type Origins, originKey, originOf } from './origins.ts';
 import type { ImportPlan } from './plan.ts';
@@ -11,9 +12,13 @@ export function forgottenDraft(): Draft {
   return { ...note(forgottenEvent, {}), key: 'import:forgotten' };
 }
 
-/** The event by which a session says what it was imported from. Its key says it, too, where its content was erased. */
-export function originDraft(origin: JsonObject): Draft {
-  return { ...note('import/source', origin), key: `${originKey}${markOf(JSON.stringify(origin))}` };
+/**
+ * The event by which a session says what it was imported from. Its key says it, too, where its content was erased.
+ * @param timestamp when the last message was that the session inherits of its own conversation
+ */
+export function originDraft(origin: JsonObject, timestamp?: string): Draft {
+  const meta = timestamp === undefined ? undefined : { source: 'import', timestamp };
+  return { ...note(importedEvent, origin, meta), key: `${originKey}${markOf(JSON.stringify(origin))}` };
 }
 
 /** Whether the source of a session was forgotten. */

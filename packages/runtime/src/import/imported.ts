@@ -1,5 +1,5 @@
 import type { Draft, Entry, HomeStore, JsonObject, Seq } from '@tapedeck/tape';
-import { clientCalls, isObject } from '@tapedeck/tape/internal';
+import { clientCalls, importedEvent, isObject } from '@tapedeck/tape/internal';
 import { sha256 } from '@tapedeck/tape/store';
 import type { Base } from './plan.ts';
 
@@ -150,7 +150,9 @@ function readIn(
 }
 
 /** Whether an import wrote an entry: of one that was redacted, only the key is left that its record had. */
-export function isOfImport({ key, meta, payload }: Entry): boolean {
+export function isOfImport({ key, name, meta, payload }: Entry): boolean {
+  // It is of the session here, and of no record.
+  if (name === importedEvent) return false;
   return meta.source === 'import' || (payload === null && key?.startsWith('u:') === true);
 }
 

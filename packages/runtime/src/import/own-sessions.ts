@@ -39,14 +39,15 @@ export class OwnSessions {
     return this.#nameAt(i);
   }
 
-  /** Where the nth session comes from, as an event. */
-  origin(n: number): Draft {
+  /** Where the nth session comes from, as an event, with the time of what it inherits of its own conversation. */
+  origin(n: number, timestamp?: string): Draft {
     const { plan, conversation } = this.#sought;
     const { key, kind } = conversation;
     const { format, session } = plan;
     // The lineage has its parent, which can be another one when the source has grown.
     const isMain = kind === 'main' && n === 1;
-    return originDraft({ format, session, ...(!isMain && { conversation: n === 1 ? key : `${key}#${n}` }) });
+    const origin = { format, session, ...(!isMain && { conversation: n === 1 ? key : `${key}#${n}` }) };
+    return originDraft(origin, timestamp);
   }
 
   /** Why the first one does not come back: a person deleted it. */

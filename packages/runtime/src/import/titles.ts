@@ -1,4 +1,4 @@
-import { type HomeStore, note } from '@tapedeck/tape';
+import { type Draft, type HomeStore, note } from '@tapedeck/tape';
 import { titleEvent, titleLine } from '@tapedeck/tape/internal';
 import { appendBeside } from './beside.ts';
 
@@ -22,6 +22,10 @@ export function saveTitle(store: HomeStore, session: string, title: string | und
     own.length === 0
       ? titleLine(store.sessions.find(session)?.title ?? '') === line
       : JSON.stringify(last?.payload) === JSON.stringify(payload);
-  if (!isSaid)
-    appendBeside(store, session, [{ ...note(titleEvent, payload), key: `${keyPrefix}:${own.length + 1}` }]);
+  if (!isSaid) appendBeside(store, session, [titleDraft(line, own.length + 1)]);
+}
+
+/** The event of the nth title that a session got from its source. */
+export function titleDraft(title: string, n = 1): Draft {
+  return { ...note(titleEvent, { title, source: 'import' }), key: `${keyPrefix}:${n}` };
 }

@@ -6,7 +6,7 @@ import type { EntryKind, Seq } from '../entry/entry.ts';
 import type { JsonObject } from '../entry/json.ts';
 import { parsed } from '../entry/parsed.ts';
 import { isRunOpenAfter } from '../entry/run-state.ts';
-import { sourceTime } from '../entry/source-time.ts';
+import { sourceTime, spokenTime } from '../entry/source-time.ts';
 import { type Conversation, heard, speakerOf } from '../entry/speaker.ts';
 import { saveTouches, touchesOf } from '../entry/touch.ts';
 import { addCall, type CallsRow, callsRow, saveCalls } from '../tape/calls.ts';
@@ -76,8 +76,8 @@ export class Projection {
       const before = this.#usage.get(model) ?? callsRow(this.#db, this.#tape.id, model);
       this.#usage.set(model, addCall(before, seq, call));
     }
-    if (kind !== 'message') return;
-    this.#spoken = Math.max(this.#spoken ?? 0, sourceTime(meta) ?? at);
+    const spoken = spokenTime({ kind, name: entry.name, at, sourceAt: sourceTime(meta) });
+    if (spoken !== undefined) this.#spoken = Math.max(this.#spoken ?? 0, spoken);
     const speaker = speakerOf({ kind, payload, meta });
     if (speaker !== undefined) this.#conversation = heard(this.#conversation, speaker);
   }

@@ -1,7 +1,7 @@
 import type { Db } from '../db/db.ts';
 import type { Seq } from '../entry/entry.ts';
 import { parsed } from '../entry/parsed.ts';
-import { sourceTime } from '../entry/source-time.ts';
+import { importedEvent, sourceTime, spokenTime } from '../entry/source-time.ts';
 import type { TapeRow } from '../tape/tape.ts';
 import { type Problem, problemsOf } from './problem.ts';
 
@@ -9,6 +9,7 @@ import { type Problem, problemsOf } from './problem.ts';
 interface SpokenEntry {
   readonly seq: Seq;
   readonly kind: string;
+  readonly name: string | null;
   readonly at: number;
   readonly meta: string | null;
   readonly payload: string | null;
@@ -27,15 +28,17 @@ export class SpokenOnTape {
   }
 
   /** Receives the entries of the tape, in order. */
-  saw({ kind, at, meta, payload }: SpokenEntry): void {
-    if (kind !== 'message') return;
+  saw({ kind, name, at, meta, payload }: SpokenEntry): void {
+    const isMessage = kind === 'message';
+    if (!isMessage && name !== importedEvent) return;
     if (payload === null) {
       this.#isErased = true;
-      this.#lastErased = Math.max(this.#lastErased ?? 0, at);
+      if (isMessage) this.#lastErased = Math.max(this.#lastErased ?? 0, at);
       return;
     }
-    const time = meta?.includes('"timestamp"') ? sourceTime(parsed(meta)) : undefined;
-    this.#last = Math.max(this.#last ?? 0, time ?? at);
+    const sourceAt = meta?.includes('"timestamp"') ? sourceTime(parsed(meta)) : undefined;
+    const time = spokenTime({ kind, name, at, sourceAt });
+    if (time !== undefined) this.#last = Math.max(this.#last ?? 0, time);
   }
 
   /** The time that follows from the entries seen so far; an erased message counts as of when it was recorded. */
@@ -62,8 +65,8 @@ export function rebuildSpoken(db: Db, tape: TapeRow): void {
   const spoken = new SpokenOnTape(tape);
   for (let after = tape.base_seq; ; ) {
     const rows = db.all<SpokenEntry>(
-      `SELECT seq, kind, at, meta, payload FROM entry WHERE tape_id = @id AND seq > @after AND kind = 'message'
-         ORDER BY seq LIMIT 500`,
+      `SELECT seq, kind, name, at, meta, payload FROM entry WHERE tape_id = @id AND seq > @after
+         AND (kind = 'message' OR name = '${importedEvent}') ORDER BY seq LIMIT 500`,
       { id: tape.id, after },
     );
     for (const row of rows) spoken.saw(row);

@@ -13,5 +13,27 @@ export function sourceTime(meta: JsonObject | undefined): number | undefined {
   return Number.isNaN(time) ? undefined : time;
 }
 
+/** The name of the event by which an imported session says where it comes from. */
+export const importedEvent = 'import/source';
+
+/**
+ * Returns when something was said by an entry of a session: a message, or the event of an import that says when the last
+ * message was that a fork inherits of its own conversation. Undefined for other entries.
+ */
+export function spokenTime({
+  kind,
+  name,
+  at,
+  sourceAt,
+}: {
+  readonly kind: string;
+  readonly name: string | null;
+  readonly at: number;
+  readonly sourceAt: number | undefined;
+}): number | undefined {
+  if (kind === 'message') return sourceAt ?? at;
+  return kind === 'event' && name === importedEvent ? sourceAt : undefined;
+}
+
 /** `Date.parse` accepts much more than ISO 8601, and then depends on the time zone of the machine. */
 const isoTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/;

@@ -8,6 +8,7 @@ import { bodyText, entryText, hex, sha256 } from '../entry/hash.ts';
 import type { Json } from '../entry/json.ts';
 import { quote } from '../entry/name.ts';
 import { searchText, wordsOf } from '../entry/search-text.ts';
+import { spokenTime } from '../entry/source-time.ts';
 import { type Conversation, heard } from '../entry/speaker.ts';
 import { saveTouches } from '../entry/touch.ts';
 import { TapeError } from '../errors.ts';
@@ -109,7 +110,8 @@ export function writeEncoded<Tape extends TapeHead>(
       calls.set(model, addCall(calls.get(model) ?? callsRow(db, tape.id, model), seq, draft.call));
     }
     // An old message that is imported later does not turn the time back.
-    if (draft.kind === 'message') spoken = Math.max(spoken ?? 0, draft.sourceAt ?? at);
+    const said = spokenTime({ ...draft, at });
+    if (said !== undefined) spoken = Math.max(spoken ?? 0, said);
     if (draft.speaker !== undefined) conversation = heard(conversation, draft.speaker);
     crashPoint('append/state');
     seqs.push(seq);
