@@ -139,18 +139,21 @@ const orders: readonly (readonly [readonly Raw[], Files])[][] = [
   ],
 ];
 
+/** The merges: of which session, into which, and the call whose result that has there. */
+const mergesOf = (store: SqliteTapeStore) =>
+  [...store.lineage.read({ types: ['merge'] })]
+    .map(({ session_id, into_session_id = '', received = 0 }) => {
+      const [at] = store.entries.read(into_session_id, { from: received, to: received });
+      return [session_id, into_session_id, isObject(at?.payload) && at.payload.toolCallId];
+    })
+    .toSorted();
+
 test('a subagent that says whose it is, is forked from that and merged there, in whatever order they come', () => {
   const metas = { inner: { toolUseId: 't2', parentAgentId: 'outer', spawnDepth: 2 } };
   for (const order of orders) {
     const store = openStore();
     for (const [records, agents] of order) take(store, records, agents, metas);
-    const merges = [...store.lineage.read({ types: ['merge'] })].map(
-      ({ session_id, into_session_id = '', received = 0 }) => {
-        const [at] = store.entries.read(into_session_id, { from: received, to: received });
-        return [session_id, into_session_id, isObject(at?.payload) && at.payload.toolCallId];
-      },
-    );
-    expect(merges.toSorted()).toEqual([
+    expect(mergesOf(store)).toEqual([
       ['agent-inner', 'agent-outer', 't2'],
       ['agent-outer', 's-1', 't1'],
     ]);
@@ -166,15 +169,19 @@ test('a subagent that says whose it is, is forked from that and merged there, in
   }
 });
 
-test('subagents whose parents come later end under them, and deliver once', () => {
+test('subagents whose parents come later end under them, and deliver there, once', () => {
   for (const order of orders) {
     const store = openStore();
     for (const [records, agents] of order) take(store, records, agents);
     for (const [records, agents] of order.slice(-1)) take(store, records, agents);
     expect([parentOf(store, 'agent-outer'), parentOf(store, 'agent-inner')]).toEqual(['s-1', 'agent-outer']);
-    expect([...store.lineage.read()].filter(({ type }) => type === 'merge')).toHaveLength(2);
+    expect(mergesOf(store)).toEqual([
+      ['agent-inner', 'agent-outer', 't2'],
+      ['agent-outer', 's-1', 't1'],
+    ]);
     // Records name the calls by now.
-    expect(store.sessions.list({ all: true }).filter(({ link }) => link?.derived === true)).toEqual([]);
+    const infos = store.sessions.list({ all: true, deleted: false });
+    expect(infos.filter(({ link }) => link?.derived === true)).toEqual([]);
     expect(view(store.views.entries('s-1')).messages.map(({ role }) => role)).toEqual([
       'user',
       'assistant',

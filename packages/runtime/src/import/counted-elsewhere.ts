@@ -4,7 +4,7 @@ import { copiesIn } from './copies.ts';
 import { answerId, firstAnswer } from './first-said.ts';
 import type { Counted } from './imported.ts';
 import { countsOf, type SharedCounts, together } from './ledger.ts';
-import { sessionOf } from './origins.ts';
+import { type Origins, sessionOf } from './origins.ts';
 import type { ConversationPlan, ImportPlan } from './plan.ts';
 
 /** Who else may have counted the tokens of a conversation. */
@@ -15,22 +15,28 @@ interface Counting {
   readonly counted: ReadonlyMap<string, JsonObject>;
   /** What the conversations of the source have counted here. */
   readonly tree: SharedCounts | undefined;
+  readonly origins: Origins;
 }
 
 /**
  * The tokens that a session of a conversation does not count: those of the exported session, of the other conversations of the
- * source, since a prompt that was left may be gone on from later, and of copies.
+ * source, since a prompt that was left may be gone on from later, and of copies; of a subagent, those that it counted before.
  */
 export function countedElsewhere(
   store: HomeStore,
-  { plan, conversation, counted, tree }: Counting,
+  { plan, conversation, counted, tree, origins }: Counting,
   { id, parentId, link }: Partial<SessionInfo> = {},
 ): Counted | undefined {
   const all: Counted[] = [];
   if (counted.size > 0) all.push({ counted: (key) => counted.get(key), answered: () => undefined });
-  if (conversation.kind === 'subagent') return together(all);
-  if (tree !== undefined) all.push({ ...tree.elsewhere(id), answered: () => undefined });
   const { ledger } = copiesIn(store);
+  if (conversation.kind === 'subagent') {
+    // It was forked from another session before.
+    const { format, session } = plan;
+    const before = origins.returnedOf(JSON.stringify({ format, session, conversation: conversation.key }));
+    return together([...all, ...before.map((one) => countsOf(ledger, one))]);
+  }
+  if (tree !== undefined) all.push({ ...tree.elsewhere(id), answered: () => undefined });
   for (const one of new Set([parentId, link?.parentId]))
     if (one !== undefined) all.push(countsOf(ledger, one));
   return together([...all, ...countsElsewhere(store, plan, conversation, id)]);

@@ -219,7 +219,7 @@ function edgeOf({ parent, type, derived, evidence, call, seq }: SessionLink): re
 }
 
 /** Makes an edge, unless a person has moved the session. */
-function link(store: HomeStore, child: string, parent: string | null, request: LinkRequest): void {
+export function link(store: HomeStore, child: string, parent: string | null, request: LinkRequest): void {
   const { id, link: placed } = store.sessions.find(child) ?? {};
   if (placed?.type === 'moved' && placed.derived !== true) return;
   const { type, derived = false, evidence, call, seq } = request;

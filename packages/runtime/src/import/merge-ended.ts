@@ -32,7 +32,7 @@ export function mergeEnded(
         : store.sessions.find(parentSession(store, plan, conversation, { session, written }));
     const isHere = above !== undefined && withAncestors(store, child.parentId).includes(above.id);
     // Where its parent was not known before, the merge is in what stood for that, and stays the only one.
-    if (child.delivery !== undefined && !(isHere && isOpenAgain(store, child))) continue;
+    if (isHere ? isMerged(store, child) : child.delivery !== undefined) continue;
     const timestamp = timeOf(conversation, plans.get(parent?.key ?? ''));
     const received = isHere ? receivedIn(store, above.id, conversation) : undefined;
     try {
@@ -49,7 +49,11 @@ export function mergeEnded(
   }
 }
 
-/** Whether an import alone took back the last merge of a session: it rewound what got it, or deleted that. */
+/** Whether a session was merged, and no import took that back: by a rewind of what got it, or with the end of a branch. */
+export function isMerged(store: HomeStore, info: SessionInfo): boolean {
+  return info.delivery !== undefined && !isOpenAgain(store, info);
+}
+
 function isOpenAgain(store: HomeStore, { id, undone }: SessionInfo): boolean {
   const { into, seq } = [...store.lineage.read({ session: id, types: ['merge'] })].at(-1) ?? {};
   if (into === undefined || seq === undefined) return false;

@@ -9,6 +9,8 @@ interface Found {
   readonly live: ReadonlyMap<string, string>;
   /** By the marks of their origins. */
   readonly deleted: ReadonlyMap<string, SessionInfo>;
+  /** Those that an import deleted, by the marks of their origins. */
+  readonly returned: ReadonlyMap<string, readonly string[]>;
   /** The ULIDs of all sessions that came from a session of a tool. */
   readonly bySource: ReadonlyMap<string, readonly string[]>;
 }
@@ -38,6 +40,16 @@ export class Origins {
     return this.#read().deleted.get(markOf(origin));
   }
 
+  /** The ULIDs of those sessions with this origin that an import deleted, since another one has all that they had. */
+  returnedOf(origin: string): readonly string[] {
+    return this.#read().returned.get(markOf(origin)) ?? [];
+  }
+
+  /** An import has deleted a session. */
+  readAgain(): void {
+    this.#found = undefined;
+  }
+
   /** The sessions that came from a session of a tool: its conversation, with branches and subagents. */
   allOf({ tool, session }: { readonly tool: string; readonly session: string }): readonly SessionInfo[] {
     const ids = this.#read().bySource.get(sourceOf(tool, session)) ?? [];
@@ -48,6 +60,7 @@ export class Origins {
     if (this.#found !== undefined) return this.#found;
     const live = new Map<string, string>();
     const deleted = new Map<string, SessionInfo>();
+    const returned = new Map<string, string[]>();
     const bySource = new Map<string, string[]>();
     for (const info of this.#store.sessions.list({ all: true, deleted: false })) {
       const from = payloadOf(this.#store, info.id);
@@ -59,9 +72,11 @@ export class Origins {
     }
     for (const info of this.#store.sessions.list({ deleted: true })) {
       const mark = markIn(this.#store, info.id);
-      if (mark !== undefined && !isReturned(this.#store, info.id)) deleted.set(mark, info);
+      if (mark === undefined) continue;
+      if (isReturned(this.#store, info.id)) returned.set(mark, [...(returned.get(mark) ?? []), info.id]);
+      else deleted.set(mark, info);
     }
-    this.#found = { live, deleted, bySource };
+    this.#found = { live, deleted, returned, bySource };
     return this.#found;
   }
 }

@@ -15,6 +15,7 @@ import type { Shown } from './imported.ts';
 import { changedLater } from './later-draft.ts';
 import { SharedCounts } from './ledger.ts';
 import { mergeEnded } from './merge-ended.ts';
+import { deleteMisplaced } from './misplaced.ts';
 import { Origins, sessionOf } from './origins.ts';
 import type { Base, ConversationPlan, ImportPlan } from './plan.ts';
 import { cleaned } from './raw-form.ts';
@@ -99,6 +100,8 @@ export function reconcile(
       over === undefined || conversation.kind === 'cleared'
         ? like
         : { ...over, earlier: before.get(over.conversation) ?? [] };
+    if (over !== undefined && over.refused === undefined && as === undefined)
+      deleteMisplaced(store, plan, conversation, { written: over.session, origins });
     const writer = new ConversationWriter(store, {
       ...{ plan, conversation, from, origins, tree },
       begun: begunOf(conversation, spines.get(conversation.parent?.key ?? '')),

@@ -30,24 +30,37 @@ export function deleteReturned(
     if (info === undefined || !isUntouched(store, info)) continue;
     const other = resemblance.showing(id, [...ids]);
     if (other === undefined) continue;
-    const own = [...store.entries.read(id, { own: true })];
-    if (!own.every((entry) => isByImport(entry)) || !haveAsides(store, ids, own)) continue;
-    const said = { ...note(returnedEvent, { session: other }), key: 'import:returned' };
-    if (appendBeside(store, id, [said]) !== undefined) continue;
-    copies.wrote(id);
-    try {
-      store.sessions.update(id, { lifecycle: 'destroyed' });
-    } catch (error) {
-      if (!isRefusal(error)) throw error;
-    }
+    const own = store.entries.read(id, { own: true });
+    if (haveAsides(store, ids, own)) deleteFor(store, id, other);
   }
 }
 
-/** Whether no one has given a session a state, a name, a place or a child, or has brought it back. */
-function isUntouched(store: HomeStore, { id, lifecycle, aliases, link }: SessionInfo): boolean {
+/**
+ * Whether all that a session has is by imports: no one has written to it, has given it a state, a name, a place or a child, or has
+ * brought it back.
+ * @param mayHave says of a child that it is no reason to keep the session
+ */
+export function isUntouched(
+  store: HomeStore,
+  { id, lifecycle, aliases, link }: SessionInfo,
+  mayHave: (child: SessionInfo) => boolean = () => false,
+): boolean {
   if (lifecycle !== 'active' || aliases.length > 0 || link?.type === 'moved') return false;
-  if (store.sessions.list({ parent: id, all: true, deleted: false }).length > 0) return false;
-  return !isReturned(store, id);
+  if (!store.sessions.list({ parent: id, all: true, deleted: false }).every(mayHave)) return false;
+  if (isReturned(store, id)) return false;
+  return [...store.entries.read(id, { own: true })].every((entry) => isByImport(entry));
+}
+
+/** Deletes a session, and says on it for which other one; one that is in use stays until a later import. */
+export function deleteFor(store: HomeStore, id: string, other: string): void {
+  const said = { ...note(returnedEvent, { session: other }), key: 'import:returned' };
+  if (appendBeside(store, id, [said]) !== undefined) return;
+  copiesIn(store).wrote(id);
+  try {
+    store.sessions.update(id, { lifecycle: 'destroyed' });
+  } catch (error) {
+    if (!isRefusal(error)) throw error;
+  }
 }
 
 /** Whether an import, or the fork that it made, has written an entry. */
@@ -62,8 +75,10 @@ function isByImport(entry: Entry): boolean {
 }
 
 /** Whether some sessions have those records of another one that are no part of a conversation. */
-function haveAsides(store: HomeStore, ids: Iterable<string>, entries: readonly Entry[]): boolean {
-  const asides = entries.filter((entry) => isOfImport(entry) && isAside(entry) && entry.kind !== 'x-derived');
+function haveAsides(store: HomeStore, ids: Iterable<string>, entries: Iterable<Entry>): boolean {
+  const asides = [...entries].filter(
+    (entry) => isOfImport(entry) && isAside(entry) && entry.kind !== 'x-derived',
+  );
   const left = new Set(asides.map(keyOf));
   for (const id of ids) {
     if (left.size === 0) break;

@@ -1,0 +1,38 @@
+import type { HomeStore } from '@tapedeck/tape';
+import { withAncestors } from './ancestors.ts';
+import { link } from './edges.ts';
+import { isMerged } from './merge-ended.ts';
+import { isOf, type Origins } from './origins.ts';
+import { OwnSessions } from './own-sessions.ts';
+import { parentSession } from './parent-session.ts';
+import type { ConversationPlan, ImportPlan } from './plan.ts';
+import { deleteFor, isUntouched } from './returned.ts';
+
+/**
+ * Deletes the session of a subagent whose result came to another session than those from which it was forked, such as the branch
+ * that its call is in since a prompt was typed anew: a session is merged only into what it was forked from. So it is forked anew,
+ * from the session that shows its result. One that was merged stays, and so does one that has anything else than imports wrote.
+ * @param written the session of its parent to which this import wrote
+ */
+export function deleteMisplaced(
+  store: HomeStore,
+  plan: ImportPlan,
+  conversation: ConversationPlan,
+  { written, origins }: { readonly written: string; readonly origins: Origins },
+): void {
+  if (conversation.kind !== 'subagent' || conversation.ended === undefined) return;
+  const [session, ...others] = new OwnSessions(store, { plan, conversation, as: undefined, origins }).all();
+  const info = session === undefined || others.length > 0 ? undefined : store.sessions.find(session);
+  if (session === undefined || info === undefined || isMerged(store, info)) return;
+  const above = store.sessions.find(parentSession(store, plan, conversation, { session, written }));
+  if (above === undefined || withAncestors(store, info.parentId).includes(above.id)) return;
+  // What it called is forked anew behind it.
+  const called = plan.conversations.filter(({ parent }) => parent?.key === conversation.key);
+  const isCalled = (child: string) => called.some((one) => isOf(store, child, { plan, conversation: one }));
+  if (!isUntouched(store, info, ({ id, link }) => link?.type !== 'moved' && isCalled(id))) return;
+  // What it counted counts below that, too.
+  const { call } = conversation.parent ?? {};
+  link(store, session, above.session, { type: 'subagent', ...(call !== undefined && { call }) });
+  deleteFor(store, info.id, above.id);
+  origins.readAgain();
+}
