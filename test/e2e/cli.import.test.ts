@@ -248,12 +248,13 @@ test.skipIf(process.platform === 'win32')('a pipe is read once, from its first b
   using dir = tempDir();
   const pipe = dir.file('pipe');
   execFileSync('mkfifo', [pipe]);
-  const [, { code, stdout }] = await Promise.all([
+  const [, { code, stdout, stderr }] = await Promise.all([
     writeFile(pipe, transcript('a', 'b')),
     home.tape(['import', pipe, '--as', 'main', '--json']),
   ]);
   expect(code).toBe(0);
   expect(JSON.parse(stdout)).toMatchObject({ names: ['main'], counts: { records: 2 } });
+  expect(stderr).toContain(`Reading ${pipe}, a pipe, until the program ends that writes to it\n`);
 });
 
 test('the name of a session that is no import is not taken, unless another one beside it will do', async () => {

@@ -162,7 +162,7 @@ describe('lines', () => {
     const error = failure(() => parseJsonLines([Buffer.from(text)], { file: 'x.jsonl' }));
     expect(error.code).toBe('IMPORT_BAD_JSON');
     expect(error.data).toMatchObject({ file: 'x.jsonl', line, offset });
-    expect(error.message).toContain(`'x.jsonl': line ${line}, byte ${offset}: `);
+    expect(error.message).toContain(`line ${line}, byte ${offset}: `);
   });
 
   test.each(['', '\n', ' \r\n\n'])('a file without records is empty: %j', (text) => {

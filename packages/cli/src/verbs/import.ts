@@ -7,7 +7,7 @@ import type { Answer, Context } from '../context.ts';
 import { describeError } from '../errors/describe.ts';
 import { NotFoundError, UsageError } from '../errors/kinds.ts';
 import { errorText } from '../errors/print.ts';
-import { jsonText } from '../escape.ts';
+import { jsonText, pathText } from '../escape.ts';
 import { exit } from '../exit.ts';
 import { stdinWord, timeOf } from '../input.ts';
 import { type Io, PipeClosed } from '../io.ts';
@@ -194,6 +194,9 @@ async function importFile(
   const { io } = context;
   const isStdin = file === stdinWord;
   const { path, isPipe } = isStdin ? { path: 'stdin', isPipe: true } : await existingFile(file, io);
+  // Without a word, one to which no program writes would look as if the import had stopped.
+  if (isPipe && !isStdin && !/^\/(?:dev\/fd|proc)\//.test(path))
+    context.status(`Reading ${pathText(file)}, a pipe, until the program ends that writes to it`);
   // What a pipe has given is gone from it: it is read once.
   const piped = isPipe ? await beginningOf(path, isStdin ? io.stdin : createReadStream(path)) : undefined;
   if (format === 'bundle' || (format === 'auto' && (await isBundle(piped?.head ?? (await headOf(path))))))

@@ -76,6 +76,20 @@ export function faultIn(
   return new ImportError('IMPORT_BAD_JSON', message, { data });
 }
 
+/** The error of a file that has more bad lines than records, of which it names the first. */
+export function mostlyBad(
+  file: string | undefined,
+  { line, offset, why }: { readonly line: number; readonly offset: number; readonly why: string },
+  { bad, records }: { readonly bad: number; readonly records: number },
+): ImportError {
+  const first = `line ${line}, byte ${offset}: ${why}`;
+  const all =
+    records === 0 ? first : `it has more bad lines (${bad}) than records (${records}); the first is ${first}`;
+  return new ImportError('IMPORT_BAD_JSON', `cannot import ${shown(file)}: ${all}`, {
+    data: { ...(file !== undefined && { file }), line, offset, why },
+  });
+}
+
 function parseText(line: ByteLine, file: string | undefined): ParsedLine {
   const fault = (why: string, at: number) => faultIn(line, file, { why, at });
   if (line.bytes.length > lineBytesMax) throw fault(`the line exceeds ${lineBytesMax} bytes`, 0);

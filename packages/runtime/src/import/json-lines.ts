@@ -7,6 +7,7 @@ import {
   endsInside,
   faultIn,
   lineBytesMax,
+  mostlyBad,
   noObject,
   type ParsedLine,
   parseLine,
@@ -99,6 +100,12 @@ export function parseJsonLines(
   let [glued, notObjects, badCount] = [0, 0, 0];
   let first: ImportError | undefined;
   let cut: { readonly fault: ImportError; readonly line: ByteLine } | undefined;
+  const ofAnotherKind = ({ data: { line, offset, why } }: ImportError): ImportError =>
+    mostlyBad(
+      file,
+      { line: Number(line), offset: Number(offset), why: String(why) },
+      { bad: badCount, records: records.length },
+    );
   const list = ({ data }: ImportError): void => {
     const { line, offset, why } = data;
     if (bad.length < placesMax) bad.push({ line: Number(line), offset: Number(offset), why: String(why) });
@@ -106,7 +113,8 @@ export function parseJsonLines(
   const leaveOut = (fault: ImportError): void => {
     first ??= fault;
     badCount += 1;
-    if (strict || badCount > records.length + placesMax) throw first;
+    if (strict) throw first;
+    if (badCount > records.length + placesMax) throw ofAnotherKind(first);
     list(fault);
   };
   for (const line of byteLines(chunks, { bytesMax: lineBytesMax })) {
@@ -138,7 +146,7 @@ export function parseJsonLines(
     if (parsed.nul !== undefined && parsed.cut === undefined) leaveOut(parsed.nul);
   }
   const fault = first ?? (records.length === 0 && !growing ? cut?.fault : undefined);
-  if (fault !== undefined && (badCount > records.length || records.length === 0)) throw fault;
+  if (fault !== undefined && (badCount > records.length || records.length === 0)) throw ofAnotherKind(fault);
   if (records.length + notObjects === 0 && !growing)
     throw new ImportError('IMPORT_EMPTY', `cannot import ${shown(file)}: it has no records`, {
       data: { ...(file !== undefined && { file }) },

@@ -3,7 +3,7 @@ import { ImportError } from '../import/errors.ts';
 import type { SourceFile, TranscriptTool } from '../import/format.ts';
 import type { FoundInFile } from '../import/found-in-file.ts';
 import { Irregularities } from '../import/irregular.ts';
-import { endsInside } from '../import/json-line.ts';
+import { endsInside, mostlyBad } from '../import/json-line.ts';
 import {
   type BadLine,
   type JsonLine,
@@ -143,7 +143,8 @@ export class FileReading implements SourceFile {
         if (bad.length < placesMax) bad.push({ line, offset, why });
     }
     const { faults, glued } = reading.counts;
-    if (first !== undefined && faults > records.length) throw errorOf(first, this.path);
+    if (first !== undefined && faults > records.length)
+      throw mostlyBad(this.path, first, { bad: faults, records: records.length });
     this.#state = reading.state;
     const { unfinished } = reading;
     if (unfinished !== undefined && bad.length < placesMax) bad.push({ ...unfinished, why: endsInside });
