@@ -7,6 +7,7 @@ import {
   renameSync,
   rmSync,
   statSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -369,6 +370,50 @@ test('a session that was deleted or is in use takes nothing, and keeps no other 
   expect(await user.imports()).toMatchObject({ entries: 2, left_out: [] });
 });
 
+test('a branch that was deleted here is named, takes nothing, and has no check warn of its file', async () => {
+  const record = (uuid: string, parentUuid: string | null, role: string) =>
+    `${JSON.stringify({
+      ...{ type: role, uuid, parentUuid, sessionId: 's1', cwd: '/work/app', isSidechain: false },
+      message: { id: `m-${uuid}`, role, content: [{ type: 'text', text: uuid }] },
+    })}\n`;
+  const turn = (user: string, answer: string, parent: string | null) =>
+    record(user, parent, 'user') + record(answer, user, 'assistant');
+  const text = turn('u1', 'a1', null) + turn('u2', 'a2', 'a1') + turn('u3', 'a3', 'a1');
+  using user = userWith({ [`${projects}/a/s1.jsonl`]: text });
+  expect(await user.imports()).toMatchObject({ names: ['s1', 's1-branch-u2'] });
+  expect((await user.says('delete', 's1-branch-u2')).code).toBe(0);
+  const old = Date.now() / 1000 - 40 * 86_400;
+  writeFileSync(user.file('a/s1.jsonl'), text + turn('u4', 'a4', 'a3'));
+  utimesSync(user.file('a/s1.jsonl'), old, old);
+  const out =
+    'Left out s1-branch-u2 of ~/.claude/projects/a/s1.jsonl: it was deleted here; bring it back with: ';
+  for (const stdout of [
+    'Claude Code: 2 entries from 1 of 1 file\n',
+    'Claude Code: nothing new in 1 file\n',
+  ]) {
+    const said = await user.says('import');
+    expect(said).toEqual({ code: 0, stdout, stderr: expect.stringMatching(/^Left out .*\n$/) });
+    expect(said.stderr).toContain(out);
+    expect(json(await user.says('check', '--json')).imports).toMatchObject({ transcripts: 1, expiring: [] });
+  }
+  expect(await user.imports()).toMatchObject({
+    left_out: [{ session: 's1-branch-u2', why: expect.stringMatching(/^it was deleted/) }],
+  });
+  const { stderr } = await user.says('import');
+  expect((await user.says('undo', /tape undo (\w+)/.exec(stderr)?.[1] ?? '')).code).toBe(0);
+  expect(await user.imports()).toMatchObject({ left_out: [] });
+});
+
+test('a file of more bad lines than records is left out, and says that', async () => {
+  const bad = Array.from({ length: 5 }, (_, i) => `no record ${i}\n`).join('');
+  using user = userWith({ [`${projects}/a/s1.jsonl`]: transcript('s1', 2) + bad });
+  const { stderr } = await user.says('import');
+  expect(stderr).toContain(
+    'Left out ~/.claude/projects/a/s1.jsonl: it has more bad lines (5) than records (4); the first is line 5, byte ',
+  );
+  expect((await user.says('import', user.file('a/s1.jsonl'))).stderr).toContain('more bad lines (5)');
+});
+
 test('a session that was in a directory that is left out is left out as a whole; so are tape homes', async () => {
   using user = userWith({
     [`${projects}/a/s1.jsonl`]:
@@ -393,7 +438,7 @@ test('with --strict a transcript with a bad line is left out, and no other', asy
   });
   const strict = await user.says('import', '--strict');
   expect(strict.code).toBe(1);
-  expect(strict.stderr).toMatch(/Left out ~.*s1.jsonl: .*: line 3, byte \d+: /);
+  expect(strict.stderr).toMatch(/Left out ~.*s1.jsonl: line 3, byte \d+: /);
   expect((await user.says('sessions', '--quiet')).stdout).toBe('s2\n');
   const one = await user.says('import', user.file('a/s1.jsonl'), '--strict');
   expect([one.code, one.stderr]).toEqual([1, expect.stringMatching(/line 3, byte \d+/)]);

@@ -83,7 +83,11 @@ const found = {
   forgotten: count('files of conversations that were forgotten'),
   empty: count('files without content'),
 };
-const leftOutFiles = listOf('files that were left out', { file: text('its path'), why: text('why') });
+const leftOutFiles = listOf('files that were left out', {
+  file: text('its path'),
+  session: text('the session of it that took nothing; others may have what is new').optional(),
+  why: text('why'),
+});
 const dryFile = { ...foundFile, new: flag('there is something in it to import') };
 const importedFile = {
   ...foundFile,

@@ -73,7 +73,7 @@ export function importedText(tools: readonly Found[], done: readonly FileImport[
     const own = done.filter(({ file }) => file.tool.name === tool);
     const entries = own.reduce((sum, one) => sum + entriesOf(one), 0);
     const brought = own.filter((one) => entriesOf(one) > 0).length;
-    const failed = own.filter(({ error }) => error !== undefined).length;
+    const failed = own.filter(isLeftOut).length;
     const out = failed === 0 ? '' : `, ${failed} left out`;
     if (brought === 0) return `${title}: nothing new in ${counted(own.length, 'file')}${out}`;
     const redacted = own.reduce((sum, one) => sum + redactedOf(one), 0);
@@ -82,6 +82,11 @@ export function importedText(tools: readonly Found[], done: readonly FileImport[
   });
   if (lines.length === 0) return isWhole ? 'No transcripts found' : 'Nothing to import';
   return lines.join('\n');
+}
+
+/** Whether nothing of a file was taken: one session of several may take nothing. */
+function isLeftOut({ brought, error }: FileImport): boolean {
+  return error !== undefined && (brought?.sessions ?? []).every(({ refused }) => refused !== undefined);
 }
 
 function entriesOf({ brought }: FileImport): number {

@@ -1,4 +1,5 @@
 import type { Conversation, Discovery, FileImport, FoundFile, Source } from '@tapedeck/runtime/import';
+import { quote } from '@tapedeck/tape/internal';
 import type { Context } from '../context.ts';
 import { describeError } from '../errors/describe.ts';
 import { jsonText, pathText, safe } from '../escape.ts';
@@ -64,7 +65,7 @@ export async function sayDone(
   { io, options, answer, status }: Context,
 ): Promise<number> {
   const files = done.map(importJson);
-  const failed = done.flatMap(({ file, error }) => (error === undefined ? [] : [leftOutBy(file, error)]));
+  const failed = done.flatMap(leftOutBy);
   const [asWished, others] = parted(failed, ({ code }) => !isNamed && wished.has(code));
   const [excluded, refused] = parted(asWished, ({ code }) => code === 'IMPORT_EXCLUDED');
   const silent: readonly LeftOut[] = [...excluded, ...filesOf(forgotten).map(asForgotten)];
@@ -79,7 +80,7 @@ export async function sayDone(
   const json = {
     ...receiptJson(done.flatMap(({ brought }) => brought ?? [])),
     ...foundJson(tools, { ...passed, strangers: found.strangers }),
-    ...{ files, left_out: [...leftOut, ...refused, ...silent].map(({ file, why }) => ({ file, why })) },
+    ...{ files, left_out: [...leftOut, ...refused, ...silent].map(leftOutJson) },
     ...{ gone: gone.map(({ path }) => path), gone_sessions: marked },
   };
   if (options.jsonl === true) for (const file of files) await io.out(`${jsonText(file)}\n`);
@@ -100,6 +101,8 @@ export async function sayDone(
 /** A file that was left out, with the reason. */
 interface LeftOut {
   readonly file: string;
+  /** The session of the file that took nothing; others may have what is new. */
+  readonly session?: string;
   readonly why: string;
 }
 
@@ -114,10 +117,32 @@ function asForgotten({ path }: FoundFile): LeftOut {
 /** Why a file is left out that its user left out before, by a pattern, or by what became of its session. */
 const wished: ReadonlySet<string> = new Set(['IMPORT_EXCLUDED', 'TAPE_ARCHIVED']);
 
-/** A file that failed, with what can be done. */
-function leftOutBy({ path: file }: FoundFile, error: unknown): LeftOut & { readonly code: string } {
+/** What failed of a file, with what can be done. */
+function leftOutBy({ file: { path: file }, brought, error }: FileImport): readonly Failed[] {
+  const sessions = (brought?.sessions ?? []).flatMap(({ session, refused }) =>
+    refused === undefined ? [] : [{ file, session, ...reasonOf(refused, [file, session]) }],
+  );
+  if (sessions.length > 0 || error === undefined) return sessions;
+  return [{ file, ...reasonOf(error, [file]) }];
+}
+
+interface Failed extends LeftOut {
+  readonly code: string;
+}
+
+/** Why something failed, without the names that stand before the reason already. */
+function reasonOf(error: unknown, names: readonly string[]): Pick<Failed, 'code' | 'why'> {
   const { code, message, hint } = describeError(error);
-  return { file, code, why: hint === undefined ? message : `${message}; ${hint}` };
+  const begins = names.flatMap((name) =>
+    ['import', 'import into', 'read'].map((act) => `cannot ${act} ${quote(name)}: `),
+  );
+  const begin = begins.find((one) => message.startsWith(one)) ?? '';
+  const why = message.slice(begin.length);
+  return { code, why: hint === undefined ? why : `${why}; ${hint}` };
+}
+
+function leftOutJson({ file, session, why }: LeftOut): LeftOut {
+  return { file, ...(session !== undefined && { session }), why };
 }
 
 /** The files that cannot be imported, as far as the search knows. Pure. */
@@ -138,6 +163,7 @@ function leftOutOf({ files, strangers, problems }: Discovery, isNamed: boolean):
 const shownMax = 20;
 
 function sayLeftOut(leftOut: readonly LeftOut[], status: (text: string) => void): void {
-  for (const { file, why } of leftOut.slice(0, shownMax)) status(`Left out ${pathText(file)}: ${why}`);
+  for (const { file, session, why } of leftOut.slice(0, shownMax))
+    status(`Left out ${session === undefined ? '' : `${pathText(session)} of `}${pathText(file)}: ${why}`);
   if (leftOut.length > shownMax) status(`… and ${counted(leftOut.length - shownMax, 'other file')}`);
 }

@@ -23,6 +23,11 @@ export interface Source extends FileFacts {
   readonly at: number;
   /** Whether its session has more than the file had: what is there later does not follow that. */
   readonly isBehind?: true;
+  /**
+   * Whether a session that was deleted here took nothing of what was read. The file is read again even if it has not changed:
+   * that session may be brought back.
+   */
+  readonly lacks?: true;
   /** Since when the file is not there; what it held stays. */
   readonly goneAt?: number;
   /** Since when its conversation is not to be taken, wherever it is seen. */

@@ -55,8 +55,8 @@ export async function continueConversation(
 ): Promise<Continued | undefined> {
   if (file?.role !== 'main' || tool.planEnd === undefined || !others.every(isRead)) return undefined;
   const source = table.at(file.path);
-  // Of one that was gone, all sessions are marked.
-  if (source === undefined || source.goneAt !== undefined) return undefined;
+  // Of one that was gone, all sessions are marked; one that was deleted may be back.
+  if (source === undefined || source.goneAt !== undefined || source.lacks === true) return undefined;
   const known = table.ends.of(source);
   if (known === undefined) return undefined;
   const seen = await recognise(file.path, { here: source, elsewhere: [] });

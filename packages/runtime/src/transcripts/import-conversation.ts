@@ -59,10 +59,15 @@ export interface ImportingOptions extends Omit<ReconcileOptions, 'rewritten' | '
   readonly onRead?: OnProgress;
 }
 
-/** Whether a file is as it was when it was read. */
-export function isRead({ path, facts }: FoundFile, table: SourceTable | undefined): boolean {
-  const source = table?.at(path);
-  return source !== undefined && source.goneAt === undefined && isUnchanged(source, facts);
+/** Whether a file is as it was when it was read, and each of its sessions took what is new. */
+export function isRead(file: FoundFile, table: SourceTable | undefined): boolean {
+  const source = table?.at(file.path);
+  return source !== undefined && source.lacks !== true && isRecorded(file, source);
+}
+
+/** Whether the table has of a file what it is now. */
+function isRecorded({ facts }: FoundFile, source: Source): boolean {
+  return source.goneAt === undefined && isUnchanged(source, facts);
 }
 
 /**
@@ -125,14 +130,17 @@ export async function importConversation(
     const rewritten = (conversation: ConversationPlan) => apart.has(conversation.file);
     const done = reconcile(store, plan, { ...how, rewritten, ...(clean && { clean }) });
     markSessionsBack(store, done);
-    if (table !== undefined && done.every(({ refused }) => refused === undefined)) {
-      const behind = new Set(done.filter((one) => one.isBehind === true).map((one) => one.conversation));
-      const keys = new Set(plan.conversations.filter(({ key }) => behind.has(key)).map(({ file }) => file));
-      await record(table, opened, {
-        at: now(),
-        isBehind: ({ path }) => keys.has(plan.files.get(path) ?? ''),
-      });
-      await rememberEnd(store, plan, { tool, done, opened, table });
+    const lacking = done.filter(({ refused }) => refused !== undefined);
+    // What was deleted stays so; any other reason may be gone soon.
+    if (table !== undefined && lacking.every(({ refused }) => refused?.code === 'TAPE_ARCHIVED')) {
+      const filesOf = (some: readonly Reconciled[]) => {
+        const keys = new Set(some.map(({ conversation }) => conversation));
+        const names = new Set(plan.conversations.filter(({ key }) => keys.has(key)).map(({ file }) => file));
+        return ({ path }: FoundFile) => names.has(plan.files.get(path) ?? '');
+      };
+      const isBehind = filesOf(done.filter((one) => one.isBehind === true));
+      await record(table, opened, { at: now(), isBehind, lacks: filesOf(lacking) });
+      if (lacking.length === 0) await rememberEnd(store, plan, { tool, done, opened, table });
     }
     const brought = opened.map((one) => importOf(one, plan, done));
     return [...brought, ...[...failed].map(([file, error]) => ({ file, seen: 'new', error }) as const)];
@@ -288,18 +296,24 @@ function isOther(seen: Seen): boolean {
   return seen.as === 'rewritten' || seen.as === 'version' || isOfShorter;
 }
 
+type IsFile = (file: FoundFile) => boolean;
+
 async function record(
   table: SourceTable,
   opened: readonly Opened[],
-  { at, isBehind }: { readonly at: number; readonly isBehind: (file: FoundFile) => boolean },
+  { at, isBehind, lacks }: { readonly at: number; readonly isBehind: IsFile; readonly lacks: IsFile },
 ): Promise<void> {
   for (const { file, seen, reading } of opened) {
     const { path, tool, session, main, role, project, first } = file;
-    if (reading.error !== undefined || isRead(file, table)) continue;
+    const known = table.at(path);
+    const isLacking = lacks(file);
+    const isKnown = known !== undefined && isRecorded(file, known) && (known.lacks === true) === isLacking;
+    if (reading.error !== undefined || isKnown) continue;
     const about = {
       ...(project !== undefined && { project }),
       ...(first !== undefined && { first }),
       ...(isBehind(file) && { isBehind: true as const }),
+      ...(isLacking && { lacks: true as const }),
     };
     const read = await reading.read();
     table.put([{ path, ...read, at, tool: tool.name, session, main, role, ...about } satisfies Source]);
