@@ -1,8 +1,10 @@
 import type { Draft, JsonObject, Seq } from '@tapedeck/tape';
 import { storedTexts } from '@tapedeck/tape/internal';
 import { earlierForm } from './earlier-form.ts';
+import { withoutContent } from './erased.ts';
 import { type Counted, contentMark, type Imported, most, requestOf, type Shown } from './imported.ts';
 import { LaterDraft, wholeDraft } from './later-draft.ts';
+import { isStandIn } from './output.ts';
 import { type ConversationPlan, isAside } from './plan.ts';
 import { rawForm } from './raw-form.ts';
 
@@ -42,10 +44,16 @@ export function changeOf(
     // What may be rewound later hides no record: those follow what is settled.
     catchUp(i < settled ? i : Number.POSITIVE_INFINITY);
     const draft = spine[i];
-    if (draft !== undefined) drafts.push(writtenAgain(draft, tape));
+    if (draft === undefined) continue;
+    drafts.push(writtenAgain(isErasedIn(tape, plan, draft) ? withoutContent(draft) : draft, tape));
   }
   catchUp(Number.POSITIVE_INFINITY);
   return { same, ...(rewindTo !== undefined && { rewindTo }), drafts };
+}
+
+/** Whether what a tape had of a draft was erased: under its own key, or under that in the session that was resumed. */
+function isErasedIn({ erased }: Imported, { base }: ConversationPlan, { key = '' }: Draft): boolean {
+  return erased.size > 0 && (erased.has(key) || erased.has(base?.inherited?.(key) ?? ''));
 }
 
 /** Whether a person has rewound what a plan has behind some drafts, and it has no record that came since. */
@@ -111,9 +119,7 @@ function isAnswered(draft: Draft, { requests }: Imported): boolean {
  */
 export function losesMore({ spine }: ConversationPlan, { shown }: Imported, rewindTo: Seq): boolean {
   const keys = new Set(spine.map(({ key }) => key));
-  return spineOf(shown).some(
-    ({ seq, key }) => seq > rewindTo && !keys.has(key) && !key.endsWith(':interrupted'),
-  );
+  return spineOf(shown).some(({ seq, key }) => seq > rewindTo && !keys.has(key) && !isStandIn(key));
 }
 
 /** The entries of an import that are part of its conversation. */

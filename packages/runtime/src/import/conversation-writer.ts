@@ -23,6 +23,7 @@ import { inheritedOf } from './inherited-part.ts';
 import { wholeDraft } from './later-draft.ts';
 import type { SharedCounts } from './ledger.ts';
 import { type Origins, sourceOf } from './origins.ts';
+import { isStandIn } from './output.ts';
 import { OwnSessions } from './own-sessions.ts';
 import { type Base, type ConversationPlan, type ImportPlan, isAside } from './plan.ts';
 import { nothing, type Reconciled, repairsIn } from './reconciled.ts';
@@ -141,13 +142,13 @@ export class ConversationWriter {
       return isAsItWas(this.#store, this.#session, this.#writing) ? this.#receipt(nothing) : this.#update();
     if (base !== undefined && !this.#isShared()) {
       this.#session = this.#fork(base.session, { cut: base.cut, kind: 'session' });
-      return this.#update((same) => [...this.#beginning(same), ...this.#continued()]);
+      return this.#update((...its) => [...this.#beginning(...its), ...this.#continued()]);
     }
     const written = base === undefined ? this.#copied() : undefined;
     if (written !== undefined) return written;
     if (from === undefined) return this.#overtaken() ?? this.#create();
     this.#session = this.#fork(from.session, forkOf(this.#store, { ...from, conversation }));
-    return this.#update((same) => [...this.#beginning(same), ...this.#continued()]);
+    return this.#update((...its) => [...this.#beginning(...its), ...this.#continued()]);
   }
 
   /** A new conversation of which the home has a part already, or all. */
@@ -159,7 +160,7 @@ export class ConversationWriter {
     if (written !== undefined) return written;
     const { at, cut } = copied;
     this.#session = this.#fork(at, { cut, kind: 'session' });
-    return this.#goOnFrom(copied) ?? this.#update((same) => this.#beginning(same));
+    return this.#goOnFrom(copied) ?? this.#update((...its) => this.#beginning(...its));
   }
 
   /** Writes to the session that another import has made since this one looked for it; undefined where there is no such. */
@@ -175,15 +176,19 @@ export class ConversationWriter {
    * Writes to a new fork what follows the place where it begins, without reading what it inherits. Undefined where it is not as
    * it was made, or needs the positions of what it inherits.
    */
-  #goOnFrom({ cut, count }: CopiedPart): Reconciled | undefined {
+  #goOnFrom({ cut, count, erased }: CopiedPart): Reconciled | undefined {
     const { conversation } = this.#writing;
     const info = this.#store.sessions.find(this.#session);
     const isFresh = info?.base === cut && info.head === cut + 1;
     if (info === undefined || !isFresh || conversation.keeps.size > 0) return undefined;
     const known = knownAsides(this.#store, info.id, conversation);
     const elsewhere = countedElsewhere(this.#store, this.#writing, info);
-    const { drafts } = changeOf(conversation, { ...nothingImported, known, elsewhere }, { same: count });
-    const whole = [...this.#beginning(count), ...drafts].map(wholeDraft);
+    const { drafts } = changeOf(
+      conversation,
+      { ...nothingImported, known, erased, elsewhere },
+      { same: count },
+    );
+    const whole = [...this.#beginning(count, erased), ...drafts].map(wholeDraft);
     try {
       this.#store.entries.append(this.#session, whole, { expectHead: info.headHash });
     } catch (error) {
@@ -197,11 +202,12 @@ export class ConversationWriter {
   /**
    * What a session begins with that was forked just now: where it comes from, and what it inherits of a branch.
    * @param same how many drafts of the conversation it shows
+   * @param erased the keys of those that say nothing any more
    */
-  #beginning(same: number): readonly Draft[] {
+  #beginning(same: number, erased: ReadonlySet<string>): readonly Draft[] {
     const { begun, conversation } = this.#writing;
-    const { timestamp, title } =
-      begun === undefined ? {} : inheritedOf(conversation.spine.slice(begun.count, same));
+    const shown = begun === undefined ? [] : conversation.spine.slice(begun.count, same);
+    const { timestamp, title } = inheritedOf(shown.filter(({ key = '' }) => !erased.has(key)));
     const isNamed = title === undefined || conversation.title !== undefined;
     const titles = isNamed ? [] : [titleDraft(title)];
     return [this.#own.origin(this.#n, timestamp), ...titles];
@@ -213,7 +219,8 @@ export class ConversationWriter {
     const { base } = conversation;
     if (base?.isResumed === true) {
       const keys = [...base.places.keys()];
-      const [first = '', last = ''] = [keys[0], keys.at(-1)];
+      // What stands for a result is not there any more once that has come.
+      const [first = '', last = ''] = [keys[0], keys.findLast((key) => !isStandIn(key))];
       if (conversation.kind === 'main') return [resumedNote(base.session, { first, last })];
       const { parentId } = this.#store.sessions.find(this.#session) ?? {};
       return parentId === base.session ? [resumedBranchNote(base.session, last)] : [];
@@ -247,14 +254,14 @@ export class ConversationWriter {
 
   /**
    * Writes what an existing session lacks; to a new one beside it, if the two part. `begin` makes what a session begins with
-   * that was forked just now, of the number of drafts that it shows.
+   * that was forked just now, of the number of drafts that it shows and the keys of what was erased.
    */
-  #update(begin?: (same: number) => readonly Draft[]): Reconciled {
+  #update(begin?: (same: number, erased: ReadonlySet<string>) => readonly Draft[]): Reconciled {
     for (let tries = 1; ; tries += 1) {
-      const tape = this.#tape();
+      const tape = this.#tape(begin !== undefined);
       if (begin === undefined && this.#parts(tape)) return this.#goOnBeside(tape);
       try {
-        const first = begin?.(tape.change.same) ?? [];
+        const first = begin?.(tape.change.same, tape.imported.erased) ?? [];
         return this.#receipt({ created: begin !== undefined, ...this.#append(tape, first) });
       } catch (error) {
         // A key that another import used meanwhile is noticed before the head.
@@ -279,7 +286,7 @@ export class ConversationWriter {
     const cut = last ?? conversation.base?.cut ?? 1;
     this.#shown = this.#shown.filter(({ seq }) => seq <= cut);
     this.#session = this.#fork(parent, { key: `${conversation.key}#${this.#n}`, kind: 'session', cut });
-    return this.#update((now) => this.#beginning(now));
+    return this.#update((...its) => this.#beginning(...its));
   }
 
   /**
@@ -370,13 +377,16 @@ export class ConversationWriter {
     }
   }
 
-  #tape(): ReadTape {
+  #tape(isNew: boolean): ReadTape {
     // The head first: what is appended while the tape is read is then not overlooked.
     const info = this.#store.sessions.find(this.#session);
     const { head = 0, headHash } = info ?? {};
     const own = importedIn(this.#store, this.#session, this.#writing.conversation.base);
+    // What was erased behind the place of a fork, or on the tape itself.
+    const above = isNew && info?.parentId !== undefined ? importedIn(this.#store, info.parentId) : own;
+    const erased = own.erased.union(above.erased);
     const elsewhere = countedElsewhere(this.#store, this.#writing, info);
-    const imported = { ...own, elsewhere, beside: this.#beside() };
+    const imported = { ...own, erased, elsewhere, beside: this.#beside() };
     const back = this.#back(info?.id, imported);
     return {
       head,

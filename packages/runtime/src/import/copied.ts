@@ -10,6 +10,8 @@ export interface CopiedPart {
   readonly at: string;
   readonly cut: Seq;
   readonly count: number;
+  /** The keys of what was erased in the sessions that begin alike. */
+  readonly erased: ReadonlySet<string>;
 }
 
 /** A conversation that is written. */
@@ -39,7 +41,7 @@ export function copiedIn(
   const preferred =
     from?.session ?? (copyOf === undefined ? undefined : sessionOf(store, { format, session: copyOf }));
   const at = family.branching(conversation, preferred && store.sessions.find(preferred)?.id, begun);
-  return at && { at: at.id, cut: at.cut, count: at.count };
+  return at && { at: at.id, cut: at.cut, count: at.count, erased: family.erased };
 }
 
 /** Whether the session of a branch shows that, and nothing else. */

@@ -2,8 +2,10 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Entry, HomeStore, Seq } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { isSame } from './change.ts';
+import { isErased } from './erased.ts';
 import { firstAnswer, saidBy } from './first-said.ts';
 import { isOfImport, isSaid, keyOf, type Shown, shownOf } from './imported.ts';
+import { isStandIn } from './output.ts';
 import { type ConversationPlan, isAside } from './plan.ts';
 
 /** An entry by all that precedes it: conversations that are equal up to there share it. */
@@ -84,6 +86,8 @@ export class Family {
     ...{ kept: undefined, said: '', time: Number.NaN, isAnswer: false },
     ...{ after: [], places: [], ends: new Set() },
   };
+  /** The keys of what was erased. */
+  readonly erased: Set<string> = new Set();
   readonly #store: HomeStore;
   readonly #members = new Map<string, Member>();
 
@@ -170,7 +174,7 @@ export class Family {
     const [one, part] = [this.#members.get(id), this.#members.get(other)];
     if (one === undefined || part === undefined) return false;
     let { end } = part;
-    while (end.before !== undefined && end.key.endsWith(':interrupted')) end = end.before;
+    while (end.before !== undefined && isStandIn(end.key)) end = end.before;
     const same = stepIn(one.end, end.count);
     return same === end || (same !== undefined && this.#isBegun(end, same));
   }
@@ -249,6 +253,7 @@ export class Family {
   #stepOf(member: Member, entry: Entry, key: string): Step {
     const { end: before } = member;
     const { kind, mark, name, content } = shownOf(entry, key);
+    if (isErased(entry)) this.erased.add(key);
     const kept =
       mark === 'boundary' && entry.ref !== undefined ? this.#stepAt(member, entry.ref).key : undefined;
     const same = (one: Step) =>

@@ -1,6 +1,8 @@
 import type { Draft, Entry, HomeStore, JsonObject, Seq } from '@tapedeck/tape';
 import { clientCalls, importedEvent, isObject } from '@tapedeck/tape/internal';
 import { sha256 } from '@tapedeck/tape/store';
+import { withAncestors } from './ancestors.ts';
+import { isErased } from './erased.ts';
 import type { Base } from './plan.ts';
 
 /** An entry of an import that readers see. Its content is not kept: a session can be larger than the memory. */
@@ -32,6 +34,8 @@ export interface Imported {
   readonly written: ReadonlyMap<string, number>;
   /** The keys of all that it has, also of what it inherits. */
   readonly known: ReadonlySet<string>;
+  /** Of these, the keys of what was erased. */
+  readonly erased: ReadonlySet<string>;
   /** The tokens that were counted for a key. */
   readonly counted: ReadonlyMap<string, JsonObject>;
   /** The tokens of each model call, by the id of its request. An id that several answers have says nothing. */
@@ -54,6 +58,7 @@ export const nothingImported: Imported = {
   shown: [],
   written: new Map(),
   known: new Set(),
+  erased: new Set(),
   counted: new Map(),
   requests: new Map(),
   rewound: new Map(),
@@ -80,8 +85,7 @@ export function importedIn(
   /** The first position that is read. */
   from: Seq = 1,
 ): Imported {
-  const { id, headHash } = store.sessions.find(session) ?? {};
-  const of = `${id} ${headHash} ${base?.cut ?? 0} ${from}`;
+  const of = `${stateOf(store, session)} ${base?.cut ?? 0} ${from}`;
   const kept = reads.get(store) ?? new Map<string, WeakRef<Imported>>();
   reads.set(store, kept);
   const imported = kept.get(of)?.deref() ?? readIn(store, session, { base, from });
@@ -90,6 +94,14 @@ export function importedIn(
   kept.set(of, new WeakRef(imported));
   for (const [oldest] of kept) if (kept.size > readsMax) kept.delete(oldest);
   return imported;
+}
+
+/** A session as it is: what it inherits may have been erased since. */
+function stateOf(store: HomeStore, session: string): string {
+  const { id } = store.sessions.find(session) ?? {};
+  return withAncestors(store, id)
+    .map((one) => `${one} ${store.sessions.find(one)?.headHash}`)
+    .join(' ');
 }
 
 /** What of an import the readers of a session saw at a position, whatever was rewound since. */
@@ -107,6 +119,7 @@ function readIn(
   const ranges = [...store.views.ranges(session, upTo)];
   const written = new Map<string, number>();
   const known = new Set<string>();
+  const erased = new Set<string>();
   const counted = new Map<string, JsonObject>();
   const answers = new Map<string, Set<string>>();
   const shown: Shown[] = [];
@@ -127,6 +140,7 @@ function readIn(
     }
     const key = keyOf(entry);
     known.add(key);
+    if (isErased(entry)) erased.add(key);
     if (!entry.inherited) written.set(key, (written.get(key) ?? 0) + 1);
     if (isObject(entry.meta.usage)) {
       counted.set(key, most(counted.get(key), entry.meta.usage));
@@ -146,7 +160,10 @@ function readIn(
     const usage = counted.get(answer);
     if (others.length === 0 && usage !== undefined) requests.set(request, usage);
   }
-  return { shown, written, known, counted, requests, rewound, ...(ownWork !== undefined && { ownWork }) };
+  return {
+    ...{ shown, written, known, erased, counted, requests, rewound },
+    ...(ownWork !== undefined && { ownWork }),
+  };
 }
 
 /** Whether an import wrote an entry: of one that was redacted, only the key is left that its record had. */
@@ -157,12 +174,13 @@ export function isOfImport({ key, name, meta, payload }: Entry): boolean {
 }
 
 /** An entry as an import compares it. */
-export function shownOf({ seq, kind, mark, name, ref, payload, meta }: Entry, key: string): Shown {
+export function shownOf(entry: Entry, key: string): Shown {
+  const { seq, kind, mark, name, ref, payload, meta } = entry;
   const { again: _, usageBefore: __, ...own } = meta;
   const text = JSON.stringify(payload);
   return {
     ...{ seq, kind, mark, name, ref, key },
-    content: payload === null ? undefined : contentMark(text, JSON.stringify(own)),
+    content: payload === null || isErased(entry) ? undefined : contentMark(text, JSON.stringify(own)),
     length: text.length,
     calls: kind === 'message' ? clientCalls(payload) : [],
   };

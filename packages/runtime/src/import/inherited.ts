@@ -4,6 +4,7 @@ import { copiesIn } from './copies.ts';
 import { lastResumed } from './copy-notes.ts';
 import { shownAt } from './imported.ts';
 import { sourceOf } from './origins.ts';
+import { isStandIn } from './output.ts';
 import type { ImportPlan } from './plan.ts';
 
 /**
@@ -40,7 +41,8 @@ function readKeys(
     const shown = spineOf(shownAt(store, id, store.sessions.find(id)?.base ?? 0));
     for (const [i, { key = '' }] of spine.slice(0, end + 1).entries()) {
       const origin = shown[i]?.key;
-      if (origin !== undefined) keys.set(key, origin);
+      // A result that has come since is no copy of what stood for it.
+      if (origin !== undefined && isStandIn(origin) === isStandIn(key)) keys.set(key, origin);
     }
   }
   return keys;

@@ -14,3 +14,8 @@ export type Output =
 
 /** The result of a call for which the file has none. */
 export const interrupted: Output = { type: 'error-text', value: 'interrupted' };
+
+/** Whether a result stands for one that its source does not have, by its key. Pure. */
+export function isStandIn(key: string): boolean {
+  return key.endsWith(':interrupted');
+}

@@ -54,6 +54,8 @@ export interface Base {
   readonly places: ReadonlyMap<string, Seq>;
   /** Whether these have other keys there, since the transcript is that of a session that was resumed under new ids. */
   readonly isResumed?: true;
+  /** The key there of a draft that a session of the source inherits, by its own key: also of those behind the base. */
+  readonly inherited?: (key: string) => string | undefined;
 }
 
 /** One conversation of a source, which becomes one session. */

@@ -88,7 +88,7 @@ export function behindResumed(
   if (cut === undefined) return conversation;
   return {
     ...conversation,
-    base: { session: from.session, cut, places, isResumed: true },
+    base: { session: from.session, cut, places, isResumed: true, inherited: resumed.inherited },
     spine: spine.slice(size),
     settled: Math.max(0, settled - size),
     asides: asides.map(({ draft, after }) => ({ draft, after: Math.max(0, after - size) })),

@@ -1,0 +1,164 @@
+import { parseJsonLines, planClaudeCode, reconcile } from '@tapedeck/runtime/import';
+import { type Entry, type SqliteTapeStore, user, view } from '@tapedeck/tape';
+import { describe, expect, test } from 'vitest';
+import { openStore } from '../support/store.ts';
+import { calls, jsonl, model, person, returns, says } from '../support/transcript.ts';
+
+type Raw = { readonly [field: string]: unknown };
+
+function take(store: SqliteTapeStore, records: readonly Raw[]): void {
+  const { records: lines } = parseJsonLines([Buffer.from(jsonl(records))]);
+  reconcile(store, planClaudeCode({ name: 'file', lines }));
+}
+
+const own = (store: SqliteTapeStore): Entry[] =>
+  store.sessions.list().flatMap(({ id }) => [...store.entries.read(id, { own: true })]);
+
+/** How many entries of a home have a text. */
+const said = (store: SqliteTapeStore, text: string): number =>
+  own(store).filter(({ payload }) => JSON.stringify(payload).includes(text)).length;
+
+/** Erases the messages and results of a session that have a text. */
+function erase(store: SqliteTapeStore, session: string, text: string): void {
+  const found = [...store.entries.read(session)].filter(({ payload }) =>
+    JSON.stringify(payload).includes(text),
+  );
+  expect(found).not.toEqual([]);
+  store.entries.redact(
+    session,
+    found.map(({ seq }) => seq),
+    'private',
+  );
+}
+
+/** Imports files until nothing is new, and checks that this is so at once. */
+function takeOnce(store: SqliteTapeStore, ...files: readonly (readonly Raw[])[]): void {
+  for (const file of files) take(store, file);
+  const heads = () => store.sessions.list().map(({ session, head }) => [session, head]);
+  const before = heads();
+  for (const file of files) take(store, file);
+  expect(heads()).toEqual(before);
+  expect([...store.verify()]).toEqual([]);
+}
+
+const secret = 'aardvark';
+const call = (id: string) => calls(id, 'Read', { path: secret });
+const begun: readonly Raw[] = [
+  person({ uuid: 'u0' }, 'hello'),
+  model({ uuid: 'a0', parent: 'u0' }, [says('hello, too')], { usage: { output_tokens: 3 } }),
+  person({ uuid: 'u1', parent: 'a0' }, 'read it'),
+  model({ uuid: 'k1', parent: 'u1' }, [call('t1'), call('t2')]),
+];
+const first = person({ uuid: 'r1', parent: 'k1' }, [returns('t1', 'the first')]);
+const second = person({ uuid: 'r2', parent: 'r1' }, [returns('t2', 'the second')]);
+const ended = [...begun, first, second, model({ uuid: 'a1', parent: 'r2' }, [says('read')])];
+
+/** The records as a copy has them: under ids that begin with a prefix. */
+const copied = (records: readonly Raw[], prefix: string): readonly Raw[] =>
+  records.map((one) => ({
+    ...one,
+    ...{ sessionId: 's-2', uuid: `${prefix}${one.uuid}` },
+    parentUuid: one.parentUuid === null ? null : `${prefix}${one.parentUuid}`,
+  }));
+
+describe('a call that was erased before its result came does not come back with that', () => {
+  const check = (store: SqliteTapeStore, session: string) => {
+    expect(said(store, secret)).toBe(0);
+    expect([said(store, 'the first'), said(store, 'the second')]).toEqual([1, 1]);
+    const { messages } = view(store.views.entries(session));
+    expect(messages.map(({ role }) => role).slice(-3)).toEqual(['assistant', 'tool', 'assistant']);
+  };
+
+  test('in its own session', () => {
+    const store = openStore();
+    take(store, begun);
+    erase(store, 's-1', secret);
+    takeOnce(store, ended);
+    check(store, 's-1');
+  });
+
+  test.each([
+    ['the same ids', ''],
+    ['new ids', 'c-'],
+  ])('in a copy with %s', (_, prefix) => {
+    const store = openStore();
+    // What was read of it before is known to the process.
+    for (const file of [begun, copied(begun, prefix), copied(begun, prefix)]) take(store, file);
+    expect(store.sessions.find('s-2')?.parent).toBe('s-1');
+    erase(store, 's-1', secret);
+    takeOnce(store, copied(ended, prefix));
+    check(store, 's-2');
+  });
+
+  test('in a copy that comes after that', () => {
+    const store = openStore();
+    take(store, begun);
+    erase(store, 's-1', secret);
+    takeOnce(store, copied(ended, ''));
+    check(store, 's-2');
+  });
+});
+
+test('a call that was erased does not come back in a session beside one that went on here', () => {
+  const store = openStore();
+  take(store, begun);
+  erase(store, 's-1', secret);
+  store.entries.append('s-1', [user('typed here')]);
+  takeOnce(store, ended);
+  expect([secret, 'the first', 'the second'].map((text) => said(store, text))).toEqual([0, 1, 1]);
+  expect(store.sessions.find('s-1-2')?.parent).toBe('s-1');
+});
+
+test('a result that comes in a copy with new ids, once what stood for it in its source was erased, is stored', () => {
+  const store = openStore();
+  const late = { ...second, parentUuid: 'k1' };
+  const part = [...begun, late, person({ uuid: 'u2', parent: 'r2' }, 'wait')];
+  for (const file of [part, copied(part, 'c-')]) take(store, file);
+  for (const text of [secret, 'interrupted', 'the second', 'wait']) erase(store, 's-1', text);
+  takeOnce(store, copied([...part, { ...first, parentUuid: 'u2' }], 'c-'));
+  expect([secret, 'the second', 'wait', 'the first'].map((text) => said(store, text))).toEqual([0, 0, 0, 1]);
+});
+
+test('a result that was erased stays so when that of a call beside it comes', () => {
+  const store = openStore();
+  take(store, [...begun, first]);
+  erase(store, 's-1', 'the first');
+  takeOnce(store, ended);
+  expect([said(store, 'the first'), said(store, 'the second')]).toEqual([0, 1]);
+});
+
+test('what was erased of a session that was resumed under new ids stays so where its user returns to it', () => {
+  const store = openStore();
+  const on = [
+    ...copied(ended, 'c-'),
+    { ...person({ uuid: 'u2', parent: 'c-a1' }, 'go on'), sessionId: 's-2' },
+  ];
+  for (const file of [ended, on]) take(store, file);
+  const prompt = (uuid: string, parent: string) => ({
+    ...person({ uuid, parent }, `${uuid} typed`),
+    sessionId: 's-2',
+  });
+  for (const text of [secret, 'the first', 'the second', 'hello', 'read']) erase(store, 's-1', text);
+  const left = [...on, prompt('u3', 'c-u1')];
+  takeOnce(store, left);
+  takeOnce(store, [...left, prompt('u4', 'u2')]);
+  for (const text of ['u3 typed', 'u4 typed']) expect([text, said(store, text)]).toEqual([text, 1]);
+  for (const text of [secret, 'the first', 'the second', 'hello', 'read'])
+    expect([text, said(store, text)]).toEqual([text, 0]);
+  expect(JSON.stringify(view(store.views.entries('s-2')).messages)).toContain('u4 typed');
+});
+
+test('a prompt that was erased names no branch that inherits it', () => {
+  const store = openStore();
+  const left = [
+    ...ended,
+    person({ uuid: 'u2', parent: 'a1' }, 'an okapi'),
+    model({ uuid: 'a2', parent: 'u2' }, [says('fine')]),
+  ];
+  take(store, left);
+  erase(store, 's-1', 'okapi');
+  takeOnce(store, [...left, person({ uuid: 'u3', parent: 'a1' }, 'typed anew')]);
+  expect(store.sessions.find('s-1-branch-u2')).toMatchObject({ parent: 's-1', base: expect.any(Number) });
+  expect([said(store, 'okapi'), said(store, 'typed anew')]).toEqual([0, 1]);
+  expect(JSON.stringify(store.sessions.list())).not.toContain('okapi');
+});
