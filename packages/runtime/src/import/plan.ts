@@ -76,8 +76,8 @@ export interface ConversationPlan {
   readonly title?: string;
   /**
    * All that its readers see, from the first message of its root: a branch repeats what it has in common with its parent,
-   * so that the point at which it forks need not be named. Each draft has a key that derives from its record. Each call has
-   * exactly one result, right behind its message.
+   * so that the point at which it forks need not be named. Each draft has a key that derives from its record, and `import` as
+   * `meta.source`: what has not was written here. Each call has exactly one result, right behind its message.
    */
   readonly spine: readonly Draft[];
   /** The number of drafts of the spine that a longer version of the source repeats, unless it goes on elsewhere. */
