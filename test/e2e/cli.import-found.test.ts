@@ -190,6 +190,25 @@ test('a session of which no file has anything more is marked where it is shown, 
   expect(await user.imports()).toMatchObject({ gone_sessions: ['s1'] });
 });
 
+test('the files that stand beside a transcript count as taken with it', async () => {
+  const agent = {
+    sessionId: 's1',
+    isSidechain: true,
+    agentId: 'x',
+    type: 'user',
+    uuid: 'x1',
+    parentUuid: null,
+  };
+  using user = userWith({
+    [`${projects}/a/s1.jsonl`]: transcript('s1', 1),
+    [`${projects}/a/s1/subagents/agent-x.jsonl`]: `${JSON.stringify({ ...agent, message: { role: 'user', content: 'Look' } })}\n`,
+    [`${projects}/a/s1/subagents/agent-x.meta.json`]: '{"agentType":"x"}',
+    [`${projects}/a/s1/tool-results/t.txt`]: 'output',
+  });
+  expect((await user.says('import')).stdout).toMatch(/^Claude Code: \d+ entries from 4 of 4 files\n$/);
+  expect((await user.says('import')).stdout).toBe('Claude Code: nothing new in 4 files\n');
+});
+
 test('what cannot be read is listed with its reason, keeps no other from it, and gives exit code 1', async () => {
   using user = userWith({
     [`${projects}/a/bad.jsonl`]: 'nonsense\n',
@@ -244,6 +263,10 @@ test('folders and patterns of config.yaml say where to look and what to leave ou
     excluded: 1,
     files: [{ session: 's2' }, { session: 's3' }],
   });
+  expect((await user.says('config', 'set', 'import.roots', '["~/mroe"]')).code).toBe(0);
+  const { code, stderr: said } = await user.says('import');
+  expect(code).toBe(1);
+  expect(said).toContain('Left out ~/mroe: it is gone, or a link to what is not there (import.roots of /');
   expect((await user.says('config', 'set', 'import.roots', '7')).stderr).toContain(
     'it must be a list of texts',
   );

@@ -76,6 +76,7 @@ test.each([
   ['{"model": ', 'it is no JSON'],
   ['{\n  // mine\n  "model": "opus"\n}', 'it is no JSON'],
   ['{"a": 1,}', 'it is no JSON'],
+  ['not json\nat all', "it is no JSON: Unexpected token 'o'\n"],
   ['[]', 'it is no JSON object'],
   ['{"hooks": []}', "its field 'hooks' is no object"],
   ['{"hooks": {"SessionEnd": {}}}', "its field 'hooks.SessionEnd' is no list"],
@@ -84,7 +85,8 @@ test.each([
   using at = installDesk({ settings });
   const refused = await at.run('--install', '--yes', '--json');
   expect(jsonError(refused)).toMatchObject({ code: 'CLI_BAD_CONFIG' });
-  expect(refused.stderr).toContain(why);
+  const { message } = jsonError(refused);
+  expect(`${message}\n`).toContain(why);
   expect(at.text()).toBe(settings);
 });
 

@@ -55,7 +55,9 @@ function settingsIn(text: string): Readonly<Record<string, unknown>> {
   try {
     settings = JSON.parse(text);
   } catch (error) {
-    throw new CannotChange(`it is no JSON: ${(error as Error).message.split('\n')[0]}`);
+    // The parser quotes the text, which may have several lines, and need not be shown.
+    const why = (error as Error).message.replace(/, "[\s\S]*$/, '');
+    throw new CannotChange(`it is no JSON: ${why}`);
   }
   if (!isObject(settings)) throw new CannotChange('it is no JSON object');
   return settings;

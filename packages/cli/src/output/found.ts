@@ -72,16 +72,21 @@ export function importedText(tools: readonly Found[], done: readonly FileImport[
     if (!isRead) return `${title}: ${counted(files, 'file')}, recognised and not yet read`;
     const own = done.filter(({ file }) => file.tool.name === tool);
     const entries = own.reduce((sum, one) => sum + entriesOf(one), 0);
-    const brought = own.filter((one) => entriesOf(one) > 0).length;
+    const brought = own.filter((one) => entriesOf(one) > 0 || isTakenPart(one)).length;
     const failed = own.filter(isLeftOut).length;
     const out = failed === 0 ? '' : `, ${failed} left out`;
-    if (brought === 0) return `${title}: nothing new in ${counted(own.length, 'file')}${out}`;
+    if (entries === 0) return `${title}: nothing new in ${counted(own.length, 'file')}${out}`;
     const redacted = own.reduce((sum, one) => sum + redactedOf(one), 0);
     const kept = redacted === 0 ? '' : `, ${counted(redacted, 'secret')} replaced`;
     return `${title}: ${counted(entries, 'entry', 'entries')} from ${brought} of ${counted(own.length, 'file')}${kept}${out}`;
   });
   if (lines.length === 0) return isWhole ? 'No transcripts found' : 'Nothing to import';
   return lines.join('\n');
+}
+
+/** Whether a file was read whose content is with the entries of another one, such as the facts of a subagent. */
+function isTakenPart({ file, seen, error }: FileImport): boolean {
+  return file.role === 'part' && seen !== 'unchanged' && error === undefined;
 }
 
 /** Whether nothing of a file was taken: one session of several may take nothing. */

@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import type { Discovery, FileImport, SourceTable } from '@tapedeck/runtime/import';
+import type { Discovery, FileImport, Problem, SourceTable } from '@tapedeck/runtime/import';
 import type { HomeStore } from '@tapedeck/tape';
+import { homeConfigFile } from '../config/find.ts';
 import { redactIn } from '../config/redact.ts';
 import { readSearched, userHome } from '../config/searched.ts';
 import type { Context } from '../context.ts';
@@ -132,7 +133,7 @@ function unchanged({ files }: Pending): readonly FileImport[] {
 }
 
 async function find(wanted: Wanted, table: SourceTable, context: Context): Promise<Discovery> {
-  const { io } = context;
+  const { io, home } = context;
   const { discover, transcriptTools } = await import('@tapedeck/runtime/import');
   const { roots, exclude } = await readSearched(context);
   const paths = wanted.paths.map((path) => resolve(io.cwd, path));
@@ -141,7 +142,7 @@ async function find(wanted: Wanted, table: SourceTable, context: Context): Promi
       const file = wanted.paths[i] ?? path;
       throw new NotFoundError(`cannot import '${file}': no such file or directory`, { file });
     }
-  return await discover({
+  const found = await discover({
     place: { env: io.env, home: userHome(io) },
     tools: transcriptTools,
     known: (path) => table.at(path),
@@ -151,4 +152,8 @@ async function find(wanted: Wanted, table: SourceTable, context: Context): Promi
     ...(wanted.project !== undefined && { project: resolve(io.cwd, wanted.project) }),
     ...(wanted.since !== undefined && { since: wanted.since }),
   });
+  // The user has typed these paths elsewhere, and long ago perhaps.
+  const from = `import.roots of ${homeConfigFile(home)}`;
+  const placed = (one: Problem) => (roots.includes(one.path) ? { ...one, why: `${one.why} (${from})` } : one);
+  return { ...found, problems: found.problems.map(placed) };
 }
