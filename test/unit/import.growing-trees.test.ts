@@ -1,10 +1,17 @@
-import { type ImportPlan, parseJsonLines, planClaudeCode, reconcile } from '@tapedeck/runtime/import';
+import {
+  cleanerFor,
+  type ImportPlan,
+  parseJsonLines,
+  planClaudeCode,
+  reconcile,
+} from '@tapedeck/runtime/import';
 import { assistant, type Draft, type SqliteTapeStore, user, view } from '@tapedeck/tape';
 import { treeParentOf } from '@tapedeck/tape/internal';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { sized } from '../support/size.ts';
 import { openStore } from '../support/store.ts';
+import { tokenShapes } from '../support/token-shapes.ts';
 import { calls, faults, jsonl, model, outline, person, returns, says } from '../support/transcript.ts';
 
 type Records = readonly object[];
@@ -168,6 +175,40 @@ describe('a user who returns to a branch that was left', () => {
       const { store, plan } = imported(...cuts.map((cut) => records.slice(0, cut)));
       expect(stateOf(store)).toEqual(stateOf(imported(whole).store));
       expect(reconcile(store, plan).filter(({ added }) => added > 0)).toEqual([]);
+      expect([...store.verify()]).toEqual([]);
+    },
+  );
+
+  test.each([
+    ['with, then without', [undefined, cleanerFor()]],
+    ['without, then with', [cleanerFor(), undefined]],
+  ] as const)(
+    'leaves no session of it where secrets were kept in one import alone: %s them',
+    (_, [first, then]) => {
+      const secret = tokenShapes.find(([name]) => name === 'aws')?.[1] ?? '';
+      const answer = { parent: 'a2p', id: 'm2' };
+      const leaf = (leafUuid: string) => ({ type: 'last-prompt', leafUuid, sessionId: 's-1' });
+      const left = [
+        ...said('a1', null),
+        person({ uuid: 'a2p', parent: 'a1' }, `use ${secret}`),
+        model({ ...answer, uuid: 'a2' }, [says(`I use ${secret}`)]),
+        ...said('b2', 'a1'),
+        leaf('b2'),
+      ];
+      // More of the answer comes with the prompt that follows it.
+      const whole = [
+        ...left,
+        model({ ...answer, uuid: 'a3', parent: 'a2' }, [says('and am done')]),
+        ...said('a4', 'a3'),
+        leaf('a4'),
+      ];
+      using store = openStore();
+      reconcile(store, planned(left), first && { clean: first });
+      expect(store.sessions.list({ all: true, deleted: false })).toHaveLength(2);
+      const plan = planned(whole);
+      reconcile(store, plan, then && { clean: then });
+      const names = store.sessions.list({ all: true, deleted: false }).map(({ session: name }) => name);
+      expect(names.toSorted()).toEqual(plan.conversations.map(({ name }) => name).toSorted());
       expect([...store.verify()]).toEqual([]);
     },
   );

@@ -1,6 +1,5 @@
-import { isDeepStrictEqual } from 'node:util';
 import type { Entry, HomeStore, Seq } from '@tapedeck/tape';
-import { isObject } from '@tapedeck/tape/internal';
+import { areAlikeButSecrets, type Cleaning, isBeginningOf } from './alike-but-secrets.ts';
 import { isSame } from './change.ts';
 import { isErased } from './erased.ts';
 import { firstAnswer, saidBy } from './first-said.ts';
@@ -169,38 +168,65 @@ export class Family {
     return { same: end.count, rewindTo: shown[0]?.seq ?? 0, shown: shown.reverse() };
   }
 
-  /** Whether a session shows all that another one shows, which may end with an answer of which only a part had come. */
-  includes(id: string, other: string): boolean {
+  /**
+   * Whether a session shows all that another one shows, which may end with an answer of which only a part had come.
+   * @param clean says what is the same without its secrets
+   */
+  includes(id: string, other: string, clean: Cleaning): boolean {
     const [one, part] = [this.#members.get(id), this.#members.get(other)];
     if (one === undefined || part === undefined) return false;
     let { end } = part;
     while (end.before !== undefined && isStandIn(end.key)) end = end.before;
     const same = stepIn(one.end, end.count);
-    return same === end || (same !== undefined && this.#isBegun(end, same));
+    if (same === end) return true;
+    if (same === undefined) return false;
+    if (!this.#isBegun(end, same, clean) && !this.#isAlike(end, same, clean)) return false;
+    for (let [own, its] = [end.before, same.before]; own !== its; [own, its] = [own.before, its.before])
+      if (own === undefined || its === undefined || !this.#isAlike(own, its, clean)) return false;
+    return true;
   }
 
-  /** Whether each entry that a session shows is shown by one of some others, in whatever place. */
-  areIn(ids: readonly string[], other: string): boolean {
-    const said = (step: Step) => `${step.kind} ${step.key} ${step.mark === undefined ? step.content : ''}`;
-    const shown = new Set(ids.flatMap((id) => pathOf(this.#members.get(id)).map(said)));
-    return pathOf(this.#members.get(other)).every((step) => shown.has(said(step)));
+  /**
+   * Whether each entry that a session shows is shown by one of some others, in whatever place.
+   * @param clean says what is the same without its secrets
+   */
+  areIn(ids: readonly string[], other: string, clean: Cleaning): boolean {
+    const shown = Map.groupBy(
+      ids.flatMap((id) => pathOf(this.#members.get(id))),
+      ({ key }) => key,
+    );
+    const isIn = (step: Step) => {
+      const isIt = (one: Step) =>
+        one.kind === step.kind && (step.mark !== undefined || this.#saysTheSame(one, step, clean));
+      return shown.get(step.key)?.some(isIt);
+    };
+    return pathOf(this.#members.get(other)).every(isIn);
+  }
+
+  /** Whether two entries of a record are the same wherever they stand, apart from secrets that one of them has. */
+  #isAlike(one: Step, other: Step, clean: Cleaning): boolean {
+    const { key, kind, mark, name, kept } = one;
+    const isIt = key === other.key && kind === other.kind && mark === other.mark && name === other.name;
+    return isIt && kept === other.kept && this.#saysTheSame(one, other, clean);
+  }
+
+  #saysTheSame(one: Step, other: Step, clean: Cleaning): boolean {
+    if (one.content === other.content) return true;
+    const [entry, its] = [this.#entryOf(one), this.#entryOf(other)];
+    return entry !== undefined && its !== undefined && areAlikeButSecrets(entry, its, clean);
   }
 
   /** Whether a message is the beginning of another one, which has more of the same record. */
-  #isBegun(part: Step, whole: Step): boolean {
-    const isSame = part.before === whole.before && part.key === whole.key && part.kind === whole.kind;
-    if (!isSame || part.kind !== 'message') return false;
-    const [begun, blocks] = [this.#blocksOf(part), this.#blocksOf(whole)];
-    return begun.length > 0 && begun.every((block, i) => isDeepStrictEqual(block, blocks[i]));
+  #isBegun(part: Step, whole: Step, clean: Cleaning): boolean {
+    if (part.key !== whole.key || part.kind !== whole.kind || part.kind !== 'message') return false;
+    const [begun, all] = [this.#entryOf(part), this.#entryOf(whole)];
+    return begun !== undefined && all !== undefined && isBeginningOf(begun, all, clean);
   }
 
-  /** The content of a message, as its tape has it; empty where that was redacted. */
-  #blocksOf({ places: [place] }: Step): readonly unknown[] {
-    if (place === undefined) return [];
+  #entryOf({ places: [place] }: Step): Entry | undefined {
+    if (place === undefined) return undefined;
     const { member, seq } = place;
-    const [entry] = this.#store.entries.read(member.id, { from: seq, to: seq });
-    const content = isObject(entry?.payload) ? entry.payload.content : undefined;
-    return Array.isArray(content) ? content : [];
+    return [...this.#store.entries.read(member.id, { from: seq, to: seq })][0];
   }
 
   /** The last entries as which a conversation begins; several where one of them is redacted. */

@@ -137,7 +137,7 @@ export function reconcile(
     recordDerived(store, session, { derived }, conversation);
   }
   const sessions = plan.conversations.flatMap(({ key }) => placed(key)?.session ?? []);
-  if (as === undefined) deleteReturned(store, plan, sessions);
+  if (as === undefined) deleteReturned(store, plan, sessions, clean);
   mergeEnded(store, plan, (key) => placed(key)?.session);
   copies.end();
   return [...done.values()];

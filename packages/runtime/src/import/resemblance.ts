@@ -1,5 +1,6 @@
 import type { HomeStore } from '@tapedeck/tape';
 import { type Likely, likelyPlaces, type Source } from './alike.ts';
+import type { Cleaning } from './alike-but-secrets.ts';
 import { copiesIn } from './copies.ts';
 import { Family, type Member } from './family.ts';
 import { type Point, Points } from './points.ts';
@@ -70,11 +71,11 @@ class Resemblance {
     return ends.map(([id, end]) => [id, common(end)] as const).toSorted(([, a], [, b]) => b - a);
   }
 
-  /** A session of some others that shows all that one shows, or one of several that do so together. */
-  showing(id: string, others: readonly string[]): string | undefined {
+  /** A session of some others that shows all that one shows, with its secrets or without, or one of several that do so together. */
+  showing(id: string, others: readonly string[], clean: Cleaning): string | undefined {
     for (const one of [...others, id]) this.#family.read(one);
-    const whole = others.find((one) => this.#family.includes(one, id));
-    return whole ?? (this.#family.areIn(others, id) ? others[0] : undefined);
+    const whole = others.find((one) => this.#family.includes(one, id, clean));
+    return whole ?? (this.#family.areIn(others, id, clean) ? others[0] : undefined);
   }
 
   /** Says again where a session belongs. */

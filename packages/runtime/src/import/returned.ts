@@ -1,5 +1,6 @@
 import { type Entry, type HomeStore, note, type SessionInfo } from '@tapedeck/tape';
 import { titleEvent } from '@tapedeck/tape/internal';
+import type { Cleaning } from './alike-but-secrets.ts';
 import { appendBeside } from './beside.ts';
 import { copiesIn } from './copies.ts';
 import { isReturned, returnedEvent } from './copy-notes.ts';
@@ -14,11 +15,13 @@ import { resemblanceIn } from './resemblance.ts';
  * a record that the file lacked has led elsewhere what it shows, so that other sessions of the source show all of it. One that
  * has anything else stays: an entry of a run or of a person, a child, another name.
  * @param sessions the sessions of the plan
+ * @param clean what this import replaces: an earlier one may have kept it, or the other way round
  */
 export function deleteReturned(
   store: HomeStore,
   { format, session, conversations }: ImportPlan,
   sessions: readonly string[],
+  clean: Cleaning,
 ): void {
   const [copies, resemblance] = [copiesIn(store), resemblanceIn(store)];
   const keys = new Set(conversations.map(({ key }) => key));
@@ -28,7 +31,7 @@ export function deleteReturned(
     if (ids.has(id) || keys.has(conversation.replace(/#\d+$/, ''))) continue;
     const info = store.sessions.find(id);
     if (info === undefined || !isUntouched(store, info)) continue;
-    const other = resemblance.showing(id, [...ids]);
+    const other = resemblance.showing(id, [...ids], clean);
     if (other === undefined) continue;
     const own = store.entries.read(id, { own: true });
     if (haveAsides(store, ids, own)) deleteFor(store, id, other);

@@ -17,12 +17,12 @@ export function saveTitle(store: HomeStore, session: string, title: string | und
   // What was redacted stays so.
   const last = own.at(-1) ?? [...store.entries.read(session, { own: true, limit: 1 })][0];
   if (last?.payload === null) return;
-  const payload = { title: line, source: 'import' };
+  const draft = titleDraft(line, own.length + 1);
   const isSaid =
     own.length === 0
       ? titleLine(store.sessions.find(session)?.title ?? '') === line
-      : JSON.stringify(last?.payload) === JSON.stringify(payload);
-  if (!isSaid) appendBeside(store, session, [titleDraft(line, own.length + 1)]);
+      : JSON.stringify(last?.payload) === JSON.stringify(draft.payload);
+  if (!isSaid) appendBeside(store, session, [draft]);
 }
 
 /** The event of the nth title that a session got from its source. */

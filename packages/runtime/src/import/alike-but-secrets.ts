@@ -1,0 +1,46 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Draft, Entry } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
+import { type Cleaner, cleanerFor } from './cleaner.ts';
+import { contentMark } from './imported.ts';
+
+/** What an import replaces; undefined for one that keeps secrets, where an earlier one may have replaced every form. */
+export type Cleaning = Cleaner | undefined;
+
+const everyForm = cleanerFor();
+
+/** Whether one of two entries is the other one without its secrets: one was imported with them, the other was not. */
+export function areAlikeButSecrets(one: Entry, other: Entry, clean: Cleaning): boolean {
+  const [own, its] = [saidIn(one), saidIn(other)];
+  return markOf(cleaned(own, clean)) === markOf(its) || markOf(own) === markOf(cleaned(its, clean));
+}
+
+/** Whether a message is the beginning of another one, with its secrets or without. */
+export function isBeginningOf(part: Entry, whole: Entry, clean: Cleaning): boolean {
+  const [own, its] = [saidIn(part), saidIn(whole)];
+  return begins(own, its) || begins(cleaned(own, clean), its) || begins(own, cleaned(its, clean));
+}
+
+/** What the source says of an entry. */
+function saidIn({ kind, payload, meta: { again: _, usageBefore: __, ...meta } }: Entry): Draft {
+  return { kind, payload, meta };
+}
+
+function cleaned(draft: Draft, clean: Cleaning): Draft {
+  return (clean ?? everyForm)?.draft(draft) ?? draft;
+}
+
+function markOf({ payload, meta }: Draft): string {
+  return contentMark(JSON.stringify(payload), JSON.stringify(meta));
+}
+
+function begins(part: Draft, whole: Draft): boolean {
+  const [begun, blocks] = [blocksOf(part), blocksOf(whole)];
+  return begun.length > 0 && begun.every((block, i) => isDeepStrictEqual(block, blocks[i]));
+}
+
+/** The content of a message; empty where that was erased. */
+function blocksOf({ payload }: Draft): readonly unknown[] {
+  const content = isObject(payload) ? payload.content : undefined;
+  return Array.isArray(content) ? content : [];
+}
