@@ -143,6 +143,24 @@ describe('a session that a person went on with', () => {
   });
 });
 
+test('a subagent whose session a person deleted is that of the one which has its call by now', () => {
+  const usage = { output_tokens: 1 };
+  const left = [person({ uuid: 'u0' }, 'hi'), { ...begun[0], parentUuid: 'u0' }, ...begun.slice(1, 3)];
+  const records = [...left, model({ uuid: 'a9', parent: 'u0', id: 'm9' }, [says('else')], { usage })];
+  const back = [...records, model({ uuid: 'a8', parent: 'r1', id: 'm8' }, [says('done')], { usage })];
+  const store = openStore();
+  const take = (all: readonly object[]) =>
+    reconcile(store, planClaudeCode({ name: 's-1', lines: lines(all), agents }));
+  take(records);
+  const branch = store.sessions.find('s-1-branch-u1')?.id ?? '';
+  expect(store.sessions.find('agent-x1')?.parentId).toBe(branch);
+  store.sessions.update(branch, { lifecycle: 'destroyed' });
+  take(back);
+  const info = store.sessions.find('agent-x1');
+  expect(info && treeParentOf(info).parent).toBe('s-1');
+  expect([...store.verify()]).toEqual([]);
+});
+
 describe('what a person rewound', () => {
   const chain = (n: number) => [
     person({ uuid: `u${n}`, parent: n === 0 ? null : `a${n - 1}` }, `ask ${n}`),

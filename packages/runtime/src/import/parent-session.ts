@@ -1,5 +1,5 @@
 import type { HomeStore, Seq } from '@tapedeck/tape';
-import { treeParentOf } from '@tapedeck/tape/internal';
+import { isDeleted, treeParentOf } from '@tapedeck/tape/internal';
 import { isOf } from './origins.ts';
 import type { ConversationPlan, ImportPlan } from './plan.ts';
 
@@ -16,12 +16,13 @@ export function parentSession(
   { session, written }: { readonly session: string; readonly written: string },
 ): string {
   const info = store.sessions.find(session);
-  const now = info && treeParentOf(info).parent;
-  if (now === undefined || now === written) return written;
+  const { parentId = '' } = info === undefined ? {} : treeParentOf(info);
+  const now = store.sessions.find(parentId);
+  if (now === undefined || isDeleted(now) || now.session === written) return written;
   const over = plan.conversations.find(({ key }) => key === conversation.parent?.key);
-  if (over === undefined || !isOf(store, now, { plan, conversation: over })) return written;
-  const isThere = receivedIn(store, now, conversation) !== undefined;
-  return isThere || receivedIn(store, written, conversation) === undefined ? now : written;
+  if (over === undefined || !isOf(store, now.id, { plan, conversation: over })) return written;
+  const isThere = receivedIn(store, now.id, conversation) !== undefined;
+  return isThere || receivedIn(store, written, conversation) === undefined ? now.session : written;
 }
 
 /** The position at which a session has the result of a subagent: that of the last writing of its draft. */
