@@ -38,6 +38,7 @@ const comesBack: Records = [
   model({ uuid: 'a7', parent: 'u7', id: 'm7' }, [says('done')], { usage }),
 ];
 
+const goesOnBefore = person({ uuid: 'u9', parent: 'u1' }, 'there, too');
 const leavesAgain: Records = [
   person({ uuid: 'u8', parent: 'u0' }, 'something else again'),
   model({ uuid: 'a8', parent: 'u8', id: 'm8' }, [says('fine, too')], { usage }),
@@ -104,6 +105,7 @@ describe('a subagent whose call was rewound is in the branch that has the call, 
     ['with the result', [called, all]],
     ['before the result', [called, [...called, ...rewinds], all]],
     ['after its file was read alone', [[], called, all]],
+    ['before its branch began elsewhere', [all, [...all, goesOnBefore]]],
     [
       'again after the user had returned',
       [

@@ -35,18 +35,18 @@ export function isBetween({ why }: DerivedEdge): boolean {
 }
 
 /**
- * Gives the sessions of a plan their places in the tree, where forks do not say them: those that begin behind a `/clear`,
- * those that came before their parent was known, or before the call that started them, and those that are copies of each
- * other. What a person has moved stays.
+ * Gives the sessions of some conversations of a plan their places in the tree, where forks do not say them: those that begin
+ * behind a `/clear`, those that came before their parent was known, or before the call that started them, and those that are
+ * copies of each other. What a person has moved stays.
  */
 export function linkSessions(
   store: HomeStore,
   plan: ImportPlan,
   sessionsOf: (key: string) => Placed | undefined,
-  { copies }: { readonly copies: boolean },
+  { conversations, copies }: Pick<ImportPlan, 'conversations'> & { readonly copies: boolean },
 ): void {
   const derived = new Map(plan.derived.filter(isBetween).map((edge) => [edge.of, edge]));
-  for (const conversation of plan.conversations) {
+  for (const conversation of conversations) {
     const { key, kind, parent } = conversation;
     const placed = sessionsOf(key);
     if (placed === undefined) continue;
@@ -59,7 +59,7 @@ export function linkSessions(
     placeBelow(store, { conversation, session, above }, derived.get(key));
   }
   // A branch may have been below what is a copy of it.
-  const main = plan.conversations.find(({ kind }) => kind === 'main');
+  const main = conversations.find(({ kind }) => kind === 'main');
   const placed = main && sessionsOf(main.key);
   if (placed !== undefined && copies) placeAlike(store, placed.session);
 }

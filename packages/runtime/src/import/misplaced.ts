@@ -1,17 +1,20 @@
-import type { HomeStore } from '@tapedeck/tape';
+import type { HomeStore, SessionInfo } from '@tapedeck/tape';
+import { isDeleted } from '@tapedeck/tape/internal';
 import { withAncestors } from './ancestors.ts';
+import { isReturned } from './copy-notes.ts';
 import { link } from './edges.ts';
 import { isMerged } from './merge-ended.ts';
-import { isOf, type Origins } from './origins.ts';
+import type { Origins } from './origins.ts';
 import { OwnSessions } from './own-sessions.ts';
 import { parentSession } from './parent-session.ts';
 import type { ConversationPlan, ImportPlan } from './plan.ts';
-import { deleteFor, isUntouched } from './returned.ts';
+import { deleteFor, isAgentOf, isUntouched } from './returned.ts';
 
 /**
  * Deletes the session of a subagent whose result came to another session than those from which it was forked, such as the branch
  * that its call is in since a prompt was typed anew: a session is merged only into what it was forked from. So it is forked anew,
- * from the session that shows its result. One that was merged stays, and so does one that has anything else than imports wrote.
+ * from the session that shows its result. One that is merged stays, unless an import took that back, and so does one that has
+ * anything else than imports wrote.
  * @param written the session of its parent to which this import wrote
  */
 export function deleteMisplaced(
@@ -25,14 +28,20 @@ export function deleteMisplaced(
   const info = session === undefined || others.length > 0 ? undefined : store.sessions.find(session);
   if (session === undefined || info === undefined || isMerged(store, info)) return;
   const above = store.sessions.find(parentSession(store, plan, conversation, { session, written }));
-  if (above === undefined || withAncestors(store, info.parentId).includes(above.id)) return;
+  if (above === undefined || isBelow(store, info, above)) return;
   // What it called is forked anew behind it.
   const called = plan.conversations.filter(({ parent }) => parent?.key === conversation.key);
-  const isCalled = (child: string) => called.some((one) => isOf(store, child, { plan, conversation: one }));
-  if (!isUntouched(store, info, ({ id, link }) => link?.type !== 'moved' && isCalled(id))) return;
+  if (!isUntouched(store, info, (child) => isAgentOf(store, plan, child, called))) return;
   // What it counted counts below that, too.
   const { call } = conversation.parent ?? {};
   link(store, session, above.session, { type: 'subagent', ...(call !== undefined && { call }) });
   deleteFor(store, info.id, above.id);
   origins.readAgain();
+}
+
+/** Whether a session was forked from another one, or from a fork of that which is still there. */
+function isBelow(store: HomeStore, { parentId }: SessionInfo, { id }: SessionInfo): boolean {
+  const parent = store.sessions.find(parentId ?? '');
+  const isEnded = parent !== undefined && isDeleted(parent) && isReturned(store, parent.id);
+  return !isEnded && withAncestors(store, parentId).includes(id);
 }

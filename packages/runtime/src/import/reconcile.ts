@@ -79,7 +79,20 @@ export function reconcile(
   const spines = new Map<string, Spine>();
   /** What the plan has of each conversation, prepared, where nothing was taken from its beginning. */
   const wholes = new Map<string, readonly Draft[]>();
+  const placed = (key: string) => (done.get(key)?.refused === undefined ? done.get(key) : undefined);
+  const firstAgent = plan.conversations.find(({ kind }) => kind === 'subagent');
+  const count = firstAgent === undefined ? undefined : plan.conversations.indexOf(firstAgent);
+  const own = plan.conversations.slice(0, count);
+  const linkAll = (conversations: readonly ConversationPlan[]) =>
+    linkSessions(store, plan, placed, { conversations, copies: as === undefined });
+  // Which branches are left says from which session a subagent is forked.
+  const placeOwn = () => {
+    linkAll(own);
+    const sessions = own.flatMap(({ key }) => placed(key)?.session ?? []);
+    if (as === undefined) deleteReturned(store, plan, sessions, clean);
+  };
   for (const given of plan.conversations) {
+    if (given === firstAgent) placeOwn();
     const known = exported === undefined ? given : withBase(given, exported);
     const above = known.base === undefined ? wholes.get(known.parent?.key ?? '') : undefined;
     const whole = prepared(known, clean, made, above);
@@ -121,8 +134,8 @@ export function reconcile(
     copies.wrote(id);
     if (tree !== undefined && copies.sourceOf(id) !== undefined) tree.add(id);
   }
-  const placed = (key: string) => (done.get(key)?.refused === undefined ? done.get(key) : undefined);
-  linkSessions(store, plan, placed, { copies: as === undefined });
+  if (firstAgent === undefined) placeOwn();
+  linkAll(plan.conversations.slice(own.length));
   for (const { conversation, session, refused, created, added } of done.values()) {
     // An export that no program went on with says nothing of the session from which it was made.
     const isExport = exported !== undefined && !created && added === 0;
@@ -136,8 +149,6 @@ export function reconcile(
     );
     recordDerived(store, session, { derived }, conversation);
   }
-  const sessions = plan.conversations.flatMap(({ key }) => placed(key)?.session ?? []);
-  if (as === undefined) deleteReturned(store, plan, sessions, clean);
   mergeEnded(store, plan, (key) => placed(key)?.session);
   copies.end();
   return [...done.values()];

@@ -5,24 +5,25 @@ import { appendBeside } from './beside.ts';
 import { copiesIn } from './copies.ts';
 import { isReturned, returnedEvent } from './copy-notes.ts';
 import { importedIn, isOfImport, keyOf } from './imported.ts';
-import { sourceOf } from './origins.ts';
-import { type ImportPlan, isAside } from './plan.ts';
+import { isOf, sourceOf } from './origins.ts';
+import { type ConversationPlan, type ImportPlan, isAside } from './plan.ts';
 import { isRefusal } from './refusal.ts';
 import { resemblanceIn } from './resemblance.ts';
 
 /**
  * Deletes the sessions of branches that are none any more: the user has returned to the end of one, and gone on from there, or
  * a record that the file lacked has led elsewhere what it shows, so that other sessions of the source show all of it. One that
- * has anything else stays: an entry of a run or of a person, a child, another name.
+ * has anything else stays: an entry of a run or of a person, a child that is no subagent of the plan, another name.
  * @param sessions the sessions of the plan
  * @param clean what this import replaces: an earlier one may have kept it, or the other way round
  */
 export function deleteReturned(
   store: HomeStore,
-  { format, session, conversations }: ImportPlan,
+  plan: ImportPlan,
   sessions: readonly string[],
   clean: Cleaning,
 ): void {
+  const { format, session, conversations } = plan;
   const [copies, resemblance] = [copiesIn(store), resemblanceIn(store)];
   const keys = new Set(conversations.map(({ key }) => key));
   const ids = new Set(sessions.flatMap((name) => store.sessions.find(name)?.id ?? []));
@@ -30,7 +31,7 @@ export function deleteReturned(
   for (const [id, conversation] of copies.branchesOf(sourceOf(format, session)).toReversed()) {
     if (ids.has(id) || keys.has(conversation.replace(/#\d+$/, ''))) continue;
     const info = store.sessions.find(id);
-    if (info === undefined || !isUntouched(store, info)) continue;
+    if (info === undefined || !isUntouched(store, info, (child) => isAgentOf(store, plan, child))) continue;
     const other = resemblance.showing(id, [...ids], clean);
     if (other === undefined) continue;
     const own = store.entries.read(id, { own: true });
@@ -52,6 +53,17 @@ export function isUntouched(
   if (!store.sessions.list({ parent: id, all: true, deleted: false }).every(mayHave)) return false;
   if (isReturned(store, id)) return false;
   return [...store.entries.read(id, { own: true })].every((entry) => isByImport(entry));
+}
+
+/** Whether a session is a subagent of a plan, and where an import has put it, which places it anew. */
+export function isAgentOf(
+  store: HomeStore,
+  plan: ImportPlan,
+  { id, link }: SessionInfo,
+  conversations: readonly ConversationPlan[] = plan.conversations,
+): boolean {
+  if (link?.type === 'moved') return false;
+  return conversations.some((one) => one.kind === 'subagent' && isOf(store, id, { plan, conversation: one }));
 }
 
 /** Deletes a session, and says on it for which other one; one that is in use stays until a later import. */
