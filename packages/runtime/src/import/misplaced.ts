@@ -4,7 +4,7 @@ import { withAncestors } from './ancestors.ts';
 import { isReturned } from './copy-notes.ts';
 import { link } from './edges.ts';
 import { isMerged } from './merge-ended.ts';
-import type { Origins } from './origins.ts';
+import { type Origins, originOf } from './origins.ts';
 import { OwnSessions } from './own-sessions.ts';
 import { parentSession } from './parent-session.ts';
 import type { ConversationPlan, ImportPlan } from './plan.ts';
@@ -35,8 +35,8 @@ export function deleteMisplaced(
   // What it counted counts below that, too.
   const { call } = conversation.parent ?? {};
   link(store, session, above.session, { type: 'subagent', ...(call !== undefined && { call }) });
-  deleteFor(store, info.id, above.id);
-  origins.readAgain();
+  const origin = originOf(store, info.id);
+  if (deleteFor(store, info.id, above.id) && origin !== undefined) origins.noteReturned(origin, info.id);
 }
 
 /** Whether a session was forked from another one, or from a fork of that which is still there. */

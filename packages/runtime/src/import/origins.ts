@@ -6,11 +6,11 @@ import type { ConversationPlan, ImportPlan } from './plan.ts';
 
 interface Found {
   /** The ULIDs of sessions, by their origins. */
-  readonly live: ReadonlyMap<string, string>;
+  readonly live: Map<string, string>;
   /** By the marks of their origins. */
   readonly deleted: ReadonlyMap<string, SessionInfo>;
   /** Those that an import deleted, by the marks of their origins. */
-  readonly returned: ReadonlyMap<string, readonly string[]>;
+  readonly returned: Map<string, readonly string[]>;
   /** The ULIDs of all sessions that came from a session of a tool. */
   readonly bySource: ReadonlyMap<string, readonly string[]>;
 }
@@ -45,9 +45,12 @@ export class Origins {
     return this.#read().returned.get(markOf(origin)) ?? [];
   }
 
-  /** An import has deleted a session. */
-  readAgain(): void {
-    this.#found = undefined;
+  /** Takes note that an import has deleted a session with this origin, since another one has all that it had. */
+  noteReturned(origin: string, id: string): void {
+    if (this.#found === undefined) return;
+    const { live, returned } = this.#found;
+    if (live.get(origin) === id) live.delete(origin);
+    returned.set(markOf(origin), [...this.returnedOf(origin), id]);
   }
 
   /** The sessions that came from a session of a tool: its conversation, with branches and subagents. */
@@ -60,7 +63,7 @@ export class Origins {
     if (this.#found !== undefined) return this.#found;
     const live = new Map<string, string>();
     const deleted = new Map<string, SessionInfo>();
-    const returned = new Map<string, string[]>();
+    const returned = new Map<string, readonly string[]>();
     const bySource = new Map<string, string[]>();
     for (const info of this.#store.sessions.list({ all: true, deleted: false })) {
       const from = payloadOf(this.#store, info.id);

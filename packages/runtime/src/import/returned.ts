@@ -66,15 +66,17 @@ export function isAgentOf(
   return conversations.some((one) => one.kind === 'subagent' && isOf(store, id, { plan, conversation: one }));
 }
 
-/** Deletes a session, and says on it for which other one; one that is in use stays until a later import. */
-export function deleteFor(store: HomeStore, id: string, other: string): void {
+/** Deletes a session, and says on it for which other one. False for one that is in use: it stays until a later import. */
+export function deleteFor(store: HomeStore, id: string, other: string): boolean {
   const said = { ...note(returnedEvent, { session: other }), key: 'import:returned' };
-  if (appendBeside(store, id, [said]) !== undefined) return;
+  if (appendBeside(store, id, [said]) !== undefined) return false;
   copiesIn(store).wrote(id);
   try {
     store.sessions.update(id, { lifecycle: 'destroyed' });
+    return true;
   } catch (error) {
     if (!isRefusal(error)) throw error;
+    return false;
   }
 }
 
