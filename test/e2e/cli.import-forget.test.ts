@@ -121,6 +121,37 @@ test('all of a conversation is erased: branches, subagents, titles, copies, and 
   expect(at.holds(`${secretWord} c 3`)).toEqual(['tape.db']);
 });
 
+test.each([
+  ['before', ['c', 'a']],
+  ['after', ['a', 'c']],
+])(
+  'a copy that was imported %s its source is forgotten with what both have, and nothing else',
+  async (_, order) => {
+    using at = user();
+    // Both work in one directory, and no record says which of them is the source.
+    const file = (of: string, list: string) =>
+      records(of, turns(list)).map((one) => ({
+        ...one,
+        ...{ cwd: '/work', forkedFrom: undefined },
+        ...(one.uuid === uuid(of, 2) && { parentUuid: uuid('a', 1) }),
+      }));
+    for (const one of order) {
+      at.write(`${one}.jsonl`, file(one, `a0 ${one}1`));
+      await at.imports();
+    }
+    const dry = await at.imports('--forget', 'c', '--dry-run');
+    expect(dry).toMatchObject({ entries: 4 });
+    expect(await at.imports('--forget', 'c')).toMatchObject({ entries: dry.entries, names: dry.names });
+    const held = ['a 0', 'c 1', 'a 1'].map((text) => at.holds(`${secretWord} ${text}`));
+    expect(held).toEqual([[], [], ['tape.db']]);
+    // The source goes on, and brings nothing of that back.
+    at.write('a.jsonl', file('a', 'a0 a1 a2'));
+    expect(await at.imports()).toMatchObject({ names: ['a'], entries: 2 });
+    expect(at.holds(`${secretWord} a 0`)).toEqual([]);
+    expect((await at.run('check')).code).toBe(0);
+  },
+);
+
 test('a copy that comes after its source was forgotten does not bring it back', async () => {
   using at = user();
   at.write('a.jsonl', records('a', turns('a0 a1')));

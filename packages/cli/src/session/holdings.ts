@@ -46,8 +46,12 @@ interface Imported {
   readonly isCopy: boolean;
 }
 
-/** All that a session has, which is added to what the source says. */
+/**
+ * All that a session has, which is added to what the source says. So is what it inherits from a session with the same records:
+ * which of the two has them is a matter of which was imported first.
+ */
 function allIn(store: HomeStore, { info, from }: Imported, content: RecordedContent): readonly Seq[] {
+  for (const entry of inheritedBy(store, info)) content.add(entry);
   // The title of its creation goes with the first entry.
   const seqs = [...beginningOf(store, info)];
   if (info.title !== undefined) content.addText(info.title);
@@ -56,6 +60,17 @@ function allIn(store: HomeStore, { info, from }: Imported, content: RecordedCont
     if (hasContent(entry) && entry.key !== 'u:import:forgotten') seqs.push(entry.seq);
   }
   return seqs;
+}
+
+/** The entries of an import with which a session began. What continues an exported session was not imported with that. */
+function* inheritedBy(store: HomeStore, { id, base }: SessionInfo): Generator<Entry> {
+  const [continued] = store.entries.read(id, { name: 'import/continued', limit: 1 });
+  if (base === 0 || continued !== undefined) return;
+  for (const { from, to, hiddenBy } of store.views.ranges(id, { at: base })) {
+    if (hiddenBy !== undefined) continue;
+    for (const entry of store.entries.read(id, { from, to }))
+      if (entry.meta.source === 'import' && !entry.kind.startsWith('x-')) yield entry;
+  }
 }
 
 /** What a session has of what the source says, if it is a copy. What any other one says is its own. */
