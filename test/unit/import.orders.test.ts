@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { acts, filesOf } from '../support/random-transcripts.ts';
 import { sized } from '../support/size.ts';
 import { openStore } from '../support/store.ts';
-import { jsonl, model, person, says } from '../support/transcript.ts';
+import { calls, jsonl, model, person, returns, says } from '../support/transcript.ts';
 
 type Raw = { readonly [field: string]: unknown };
 
@@ -173,4 +173,31 @@ test('a session that was resumed from a copy by name, which comes later with its
     const parents = ['s-1', 's-2', 's-3'].map((name) => treeParentOf(store.sessions.find(name) ?? {}).parent);
     expect([order, parents]).toEqual([order, [undefined, 's-1', 's-2']]);
   }
+});
+
+test('a branch that its user returned to ends, also where a copy was imported before its source', () => {
+  const usage = { output_tokens: 10 };
+  const begun = (session: string, prefix = ''): readonly Raw[] =>
+    [
+      person({ uuid: `${prefix}u1` }, 'plan it'),
+      model({ uuid: `${prefix}a1`, parent: `${prefix}u1`, id: 'm1' }, [calls('t1')], { usage }),
+      person({ uuid: `${prefix}r1`, parent: `${prefix}a1` }, [returns('t1')]),
+      person({ uuid: `${prefix}u2`, parent: `${prefix}r1` }, 'do it'),
+      model({ uuid: `${prefix}a2`, parent: `${prefix}u2`, id: 'm2' }, [calls('t2')], { usage }),
+      person({ uuid: `${prefix}r2`, parent: `${prefix}a2` }, [returns('t2')]),
+    ].map((one, i) => ({ ...one, sessionId: session, timestamp: `2026-03-01T10:00:0${i}.000Z` }));
+  const next = (session: string, uuid: string, parent: string, second: number): Raw => ({
+    ...person({ uuid, parent }, `ask ${uuid.slice(-1)}`),
+    ...{ sessionId: session, timestamp: `2026-03-01T10:00:1${second}.000Z` },
+  });
+  const source = [
+    ...begun('s-1'),
+    next('s-1', 'u3', 'r1', 0),
+    next('s-1', 'u4', 'r2', 1),
+    next('s-1', 'u6', 'u4', 3),
+  ];
+  const copy = [...begun('s-2', 'c-'), next('s-2', 'c-u4', 'c-r2', 1), next('s-2', 'u5', 'c-u4', 2)];
+  const store = openStore();
+  for (const one of [copy, source.slice(0, 7), source]) take(store, one);
+  expect([...stateOf(store).sessions.keys()]).toEqual(['s-1', 's-1-branch-u3', 's-2']);
 });

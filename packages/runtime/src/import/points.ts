@@ -66,6 +66,13 @@ function next(before: Point, { said, time, isAnswer }: Step): Point {
   return point;
 }
 
+/** Whether a point is on the way to another one. Pure. */
+export function isUpTo(point: Point, end: Point): boolean {
+  let at: Point | undefined = end;
+  while (at !== undefined && at.count > point.count) at = at.before;
+  return at === point;
+}
+
 /** In which order two points come: that of their times or, where these are equal, one that is the same everywhere. Pure. */
 function compared(one: Point, other: Point): number {
   const { time, count, clock, said } = one;
