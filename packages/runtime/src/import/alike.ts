@@ -41,6 +41,8 @@ interface Claim {
  * them came first, sources before their copies. Pure, apart from the points that it makes.
  */
 export function likelyPlaces(sources: readonly Source[], { points, firstOf }: Known): readonly Likely[] {
+  // What one says may tell where others begin: all are read before any is compared.
+  for (const { members } of sources) for (const { end } of members) points.at(end);
   const ways = new Map(
     sources.map((one) => [one, new Ways(one.members.map(({ end }) => points.at(end)))] as const),
   );
@@ -53,10 +55,8 @@ export function likelyPlaces(sources: readonly Source[], { points, firstOf }: Kn
       const first = firstOf(member.id);
       const begun = unanswered.get(first) ?? new Map<Point, Claim>();
       if (first !== '') unanswered.set(first, begun);
-      for (let at = member.end; at.before !== undefined; at = at.before) {
-        // What was said here is no part of a source.
-        if (at.key === '') continue;
-        const point = points.at(at);
+      const end = points.at(member.end);
+      for (let point = end; point.before !== undefined; point = point.before) {
         const claims = point.isAnswered ? answered : begun;
         const claim = claims.get(point);
         if (claim === undefined) claims.set(point, { source, id: member.id });

@@ -1,6 +1,7 @@
 import type { Draft, HomeStore, Seq } from '@tapedeck/tape';
 import { knownAs, spineOf } from './change.ts';
 import { copiesIn } from './copies.ts';
+import { compactionIn } from './first-said.ts';
 import { importedIn, type Shown } from './imported.ts';
 import { DraftMaker, LaterDraft, wholeDraft } from './later-draft.ts';
 import { type Origins, sessionOf } from './origins.ts';
@@ -29,14 +30,18 @@ export function beginningIn(
   { format, session, copyOf, exportOf, conversations: [main] }: ImportPlan,
   origins: Origins,
 ): Beginning | undefined {
-  const { key, mark } = main?.spine[0] ?? {};
+  const [first] = main?.spine ?? [];
   // What an export begins with is known by its entries.
-  if (exportOf !== undefined || key === undefined || mark !== 'boundary') return undefined;
+  if (exportOf !== undefined || first?.key === undefined || first.mark !== 'boundary') return undefined;
+  const { key } = first;
   const own =
     sessionOf(store, { format, session }) ?? origins.find(JSON.stringify({ format, session }))?.session;
   if (own !== undefined) return beginningOf(store, own, key);
   const named = copyOf === undefined ? undefined : sessionOf(store, { format, session: copyOf });
-  const others = [...(named === undefined ? [] : [named]), ...copiesIn(store).compactedAt(key)];
+  const others = [
+    ...(named === undefined ? [] : [named]),
+    ...copiesIn(store).compactedAt(compactionIn(first)),
+  ];
   for (const one of others) {
     // What takes no fork is no beginning of a new session.
     const isActive = store.sessions.find(one)?.lifecycle === 'active';

@@ -2,7 +2,7 @@ import type { HomeStore, JsonObject, Seq } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { continuedFrom, copyEvent, resumedAs } from './copy-notes.ts';
 import { Family } from './family.ts';
-import { answerId, firstKey, firstShownIn, saidBy } from './first-said.ts';
+import { answerId, compactionOf, firstKey, firstShownIn, saidBy } from './first-said.ts';
 import { isOfImport, keyOf } from './imported.ts';
 import { Ledger, SharedCounts } from './ledger.ts';
 import { sourceOf } from './origins.ts';
@@ -24,11 +24,11 @@ class Copies {
   /** Those that lack a message or an answer. */
   readonly #unfinished = new Set<string>();
   readonly #byFirst = new Map<string, Group>();
-  /** Those whose first message says the same at the same time, whatever its key. */
+  /** Those whose first message says the same at the same time, whatever its key, and those that have a compaction. */
   readonly #byBeginning = new Map<string, Set<string>>();
   /** Those whose first answer is known by the same request or key. */
   readonly #byAnswer = new Map<string, Group>();
-  /** Those that have a compaction, and those that begin with it, by its key. */
+  /** Those that have a compaction, and those that begin with it. */
   readonly #byBoundary = new Map<string, Group>();
   readonly #beginningAt = new Map<string, Group>();
   readonly #of = new Map<string, Group>();
@@ -109,11 +109,12 @@ class Copies {
       left.add(this.namedSource(main));
       const { session = '' } = this.#kin.get(main) ?? {};
       for (const copy of this.#of.get(session)?.ids ?? []) left.add(this.#kin.get(copy)?.source);
-      for (const { beginning = '' } of ids.flatMap((one) => this.#kin.get(one) ?? [])) {
-        if (looked.has(beginning)) continue;
-        looked.add(beginning);
-        for (const one of this.#byBeginning.get(beginning) ?? []) left.add(this.#kin.get(one)?.source);
-      }
+      for (const { beginning, compactions } of ids.flatMap((one) => this.#kin.get(one) ?? []))
+        for (const said of [beginning ?? '', ...compactions]) {
+          if (looked.has(said)) continue;
+          looked.add(said);
+          for (const one of this.#byBeginning.get(said) ?? []) left.add(this.#kin.get(one)?.source);
+        }
     }
     return found;
   }
@@ -161,16 +162,16 @@ class Copies {
     return this.#counts(this.#byAnswer.get(answer));
   }
 
-  /** The sessions that have a compaction, by its key. */
-  compactedAt(key: string): Iterable<string> {
+  /** The sessions that have a compaction. */
+  compactedAt(compaction: string): Iterable<string> {
     this.#readOn();
-    return this.#byBoundary.get(key)?.ids ?? [];
+    return this.#byBoundary.get(compaction)?.ids ?? [];
   }
 
-  /** The tokens of the sessions that have a compaction, or only of those that begin with it, by its key. */
-  countsBehind(key: string, isFirst: boolean): SharedCounts | undefined {
+  /** The tokens of the sessions that have a compaction, or only of those that begin with it. */
+  countsBehind(compaction: string, isFirst: boolean): SharedCounts | undefined {
     this.#readOn();
-    return this.#counts((isFirst ? this.#byBoundary : this.#beginningAt).get(key));
+    return this.#counts((isFirst ? this.#byBoundary : this.#beginningAt).get(compaction));
   }
 
   /** The tokens of the sessions that say that they are copies of a session of a tool. */
@@ -244,7 +245,16 @@ class Copies {
     const isMain = conversation === undefined;
     const source = sourceOf(format, session);
     const of = { format: String(format), session: String(session) };
-    this.#kin.set(id, { isMain, source, ...of, groups: new Set(), read: 0, writes: 0 });
+    this.#kin.set(id, {
+      isMain,
+      source,
+      ...of,
+      compactions: new Set(),
+      compactedAt: 0,
+      groups: new Set(),
+      read: 0,
+      writes: 0,
+    });
     this.#readMarks(id);
     if (!isMain)
       this.#branches.set(source, [...(this.#branches.get(source) ?? []), [id, String(conversation)]]);
@@ -264,12 +274,12 @@ class Copies {
     kin.resumed ??= resumedAs(this.#store, id);
     const first = kin.resumed === undefined ? firstKey(this.#store, id) : '';
     if (first !== undefined && first !== '') this.#join(this.#byFirst, first, id);
-    const { boundary } = kin;
-    if (boundary !== undefined && this.#isFirst(id, boundary.seq))
-      this.#join(this.#beginningAt, boundary.key, id);
+    const [compaction] = kin.compactions;
+    if (compaction !== undefined && this.#isFirst(id, kin.compactedAt))
+      this.#join(this.#beginningAt, compaction, id);
     const { message, answer } = firstShownIn(this.#store, id);
     if (message !== undefined) {
-      const beginning = saidBy(message, JSON.stringify(message.payload));
+      const beginning = saidBy(message);
       this.#byBeginning.get(kin.beginning ?? '')?.delete(id);
       kin.beginning = beginning;
       kin.shown = keyOf(message);
@@ -287,9 +297,11 @@ class Copies {
     const from = kin.read + 1;
     for (const entry of this.#store.entries.read(id, { kind: 'anchor', from })) {
       if (entry.mark !== 'boundary' || !isOfImport(entry)) continue;
-      const key = keyOf(entry);
-      kin.boundary ??= { key, seq: entry.seq };
-      this.#join(this.#byBoundary, key, id);
+      const compaction = compactionOf(entry);
+      if (kin.compactions.size === 0) kin.compactedAt = entry.seq;
+      kin.compactions.add(compaction);
+      this.#join(this.#byBoundary, compaction, id);
+      put(this.#byBeginning, compaction, id);
     }
     kin.read = info.head;
     const [rewind] = this.#store.entries.read(id, { kind: 'rewind', from, limit: 1 });
@@ -326,8 +338,9 @@ interface Kin {
   shown?: string;
   /** Of one that was resumed under new ids, the key of its first message in its source. */
   resumed?: string | undefined;
-  /** Its first compaction. */
-  boundary?: { readonly key: string; readonly seq: Seq };
+  readonly compactions: Set<string>;
+  /** Where the first of them is. */
+  compactedAt: Seq;
   /** How far its tape was read for compactions and rewinds. */
   read: Seq;
   /** How often it was written. */

@@ -1,7 +1,7 @@
 import type { HomeStore, JsonObject, SessionInfo } from '@tapedeck/tape';
 import { withAncestors } from './ancestors.ts';
 import { copiesIn } from './copies.ts';
-import { answerId, firstAnswer } from './first-said.ts';
+import { answerId, compactionIn, firstAnswer } from './first-said.ts';
 import type { Counted } from './imported.ts';
 import { countsOf, type SharedCounts, together } from './ledger.ts';
 import { type Origins, sessionOf } from './origins.ts';
@@ -65,7 +65,7 @@ function countsElsewhere(
   const answers = new Set([spine, whole].flatMap((drafts) => firstAnswer(drafts) ?? []).map(answerId));
   // A copy that begins at a compaction may have another first answer than all others.
   const boundaries = spine.flatMap((one, i) =>
-    one.mark === 'boundary' ? { of: one.key ?? '', isFirst: i === 0 } : [],
+    one.mark === 'boundary' ? { of: compactionIn(one), isFirst: i === 0 } : [],
   );
   const shared = [
     copies.countsOfCopies(session),

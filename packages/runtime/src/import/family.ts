@@ -300,7 +300,7 @@ export class Family {
         key,
         content,
         kept,
-        said: saidBy(entry, JSON.stringify(entry.payload)),
+        said: saidBy(entry),
       },
       ...{ time: Date.parse(String(entry.meta.timestamp)), isAnswer: firstAnswer([entry]) !== undefined },
       ...{ after: [], places: [], ends: new Set() },

@@ -1,7 +1,8 @@
 import type { Draft, Entry, HomeStore, Seq } from '@tapedeck/tape';
-import { isObject } from '@tapedeck/tape/internal';
+import { isObject, storedTexts } from '@tapedeck/tape/internal';
 import { sha256 } from '@tapedeck/tape/store';
 import { isOfImport, keyOf, requestOf } from './imported.ts';
+import { wholeDraft } from './later-draft.ts';
 import type { ConversationPlan } from './plan.ts';
 
 /** The messages of a session in which its first answer is looked for. */
@@ -49,16 +50,46 @@ function shownRanges(store: HomeStore, id: string): readonly { readonly from: Se
 }
 
 /**
- * What an entry or a draft says and when, which is the same in all copies of it, whatever ids these have. Pure.
- * @param payload as JSON
+ * What an entry says and when, which is the same in all copies of it, whatever ids these have. Compactions are numbered in each
+ * session from its beginning: their names tell nothing. Pure.
  */
-export function sayingOf({ kind, name, mark, meta }: Omit<Draft, 'payload'>, payload: string): string {
-  return `${JSON.stringify([kind, name, mark, meta?.timestamp, meta?.requestId])}\n${payload}`;
+export function sayingOf(entry: Entry): string {
+  return saying(entry, JSON.stringify(entry.payload));
+}
+
+/** The same of a draft, by its payload as it is stored: of one that becomes several entries it has none. Pure. */
+export function sayingIn(draft: Draft): string {
+  const whole = wholeDraft(draft);
+  return saying(whole, storedTexts(whole)?.payload ?? '');
+}
+
+function saying({ kind, name, mark, meta }: Omit<Draft, 'payload'>, payload: string): string {
+  const known = [kind, mark === 'boundary' ? undefined : name, mark, meta?.timestamp, meta?.requestId];
+  return `${JSON.stringify(known)}\n${payload}`;
 }
 
 /** What that is known by. Pure. */
-export function saidBy(...[one, payload]: Parameters<typeof sayingOf>): string {
-  return sha256(sayingOf(one, payload)).slice(0, 32);
+export function saidBy(entry: Entry): string {
+  return digestOf(sayingOf(entry));
+}
+
+/** The same of a draft. Pure. */
+export function saidIn(draft: Draft): string {
+  return digestOf(sayingIn(draft));
+}
+
+function digestOf(said: string): string {
+  return sha256(said).slice(0, 32);
+}
+
+/** What a compaction is known by in all copies of it: what it says or, where its source does not say when, its key. Pure. */
+export function compactionOf(entry: Entry): string {
+  return entry.meta.timestamp === undefined ? keyOf(entry) : saidBy(entry);
+}
+
+/** The same of a draft. Pure. */
+export function compactionIn(draft: Draft): string {
+  return draft.meta?.timestamp === undefined ? keyOf(draft) : saidIn(draft);
 }
 
 /** What an answer is known by in all copies of it: its request or, where its record names none, its key. Pure. */

@@ -26,18 +26,23 @@ export class Points {
     ...{ clock: Number.NEGATIVE_INFINITY, time: Number.NEGATIVE_INFINITY },
   };
   readonly #known = new WeakMap<Step, Point>();
+  /** The compactions that something precedes, by what they say. */
+  readonly #compactions = new Map<string, Point>();
 
   /** The points at which sessions say what something begins with, as far as one does. */
   *along(said: Iterable<string>): Generator<Point> {
     let at: Point | undefined = this.#root;
     for (const one of said) {
-      at = at.after.get(one);
+      at = (at === this.#root ? this.#compactions.get(one) : undefined) ?? at.after.get(one);
       if (at === undefined) return;
       yield at;
     }
   }
 
-  /** What is said up to an entry. */
+  /**
+   * What is said up to an entry. What a copy that begins at a compaction says follows what precedes that in its source, as soon
+   * as that was read.
+   */
   at(end: Step): Point {
     const fresh: Step[] = [];
     let point: Point | undefined;
@@ -46,11 +51,23 @@ export class Points {
       if (point === undefined) fresh.push(at);
     }
     let last = point ?? this.#root;
+    let mayMove = false;
     for (const step of fresh.reverse()) {
-      last = step.key === '' ? last : next(last, step);
-      this.#known.set(step, last);
+      last = step.key === '' ? last : this.#next(last, step);
+      mayMove ||= last.before === this.#root && step.mark === 'boundary';
+      if (!mayMove) this.#known.set(step, last);
     }
     return last;
+  }
+
+  #next(before: Point, step: Step): Point {
+    const isCompaction = step.mark === 'boundary' && !Number.isNaN(step.time);
+    if (!isCompaction) return next(before, step);
+    const known = this.#compactions.get(step.said);
+    if (before === this.#root) return known ?? next(before, step);
+    const point = next(before, step);
+    if (known === undefined) this.#compactions.set(step.said, point);
+    return point;
   }
 }
 

@@ -1,11 +1,9 @@
 import type { Draft, Entry, HomeStore, Seq } from '@tapedeck/tape';
-import { storedTexts } from '@tapedeck/tape/internal';
 import { spineOf } from './change.ts';
 import { copiesIn } from './copies.ts';
-import { firstAnswer, firstKeyIn, firstShownIn, saidBy, sayingOf } from './first-said.ts';
+import { firstAnswer, firstKeyIn, firstShownIn, saidIn, sayingIn, sayingOf } from './first-said.ts';
 import { importedIn, keyOf, requestOf, type Shown, shownAt } from './imported.ts';
 import { keysInherited } from './inherited.ts';
-import { wholeDraft } from './later-draft.ts';
 import { type Origins, sessionOf, sourceOf } from './origins.ts';
 import type { ConversationPlan, ImportPlan } from './plan.ts';
 import { resemblanceIn } from './resemblance.ts';
@@ -55,10 +53,7 @@ export function resumedFrom(
   const candidates = copiesIn(store)
     .answeredFirst(request)
     .toSorted((a, b) => Number(b === source) - Number(a === source));
-  const said = spine.values().map((draft) => {
-    const whole = wholeDraft(draft);
-    return saidBy(whole, payloadOf(whole));
-  });
+  const said = spine.values().map(saidIn);
   for (const [id, most] of resemblanceIn(store).beginning(said, candidates)) {
     if (most <= least) break;
     if (store.sessions.find(id)?.lifecycle !== 'active') continue;
@@ -180,11 +175,5 @@ function isResult(...next: readonly (Pick<Draft, 'kind'> | undefined)[]): boolea
  */
 function isCopy(draft: Draft, entry: Entry, inherited: Resumed['inherited']): boolean {
   if (entry.payload === null) return inherited(draft.key ?? '') === keyOf(entry);
-  const whole = wholeDraft(draft);
-  return sayingOf(whole, payloadOf(whole)) === sayingOf(entry, JSON.stringify(entry.payload));
-}
-
-/** The payload of a draft as it is stored, as JSON; empty for one that becomes several entries. */
-function payloadOf(draft: Draft): string {
-  return storedTexts(draft)?.payload ?? '';
+  return sayingIn(draft) === sayingOf(entry);
 }
