@@ -91,7 +91,7 @@ export function filesOf(
     if (act.what === 'copy' && files.length < 4 && file.head !== null) {
       const way = copying[(act.answers + (act.how >> 2)) % copying.length] ?? '';
       const copy = copyOf(file, act.how % 8 === 0 ? earlier : file.head, {
-        ...{ session: `s-${files.length + 1}`, way },
+        ...{ session: `s-${files.length + 1}`, way, isWhole: act.how < 32 },
       });
       files.push(copy);
       takeTurn(copy, copy.head, { answers: 1, how: 3 });
@@ -119,11 +119,11 @@ function unnamed({ timestamp: _, requestId, ...rest }: Raw, isNamed: boolean): R
   return isNamed && requestId !== undefined ? { ...rest, requestId } : rest;
 }
 
-/** A file that begins with all that leads to a record of another one, also before its compactions. */
+/** A file that begins with what leads to a record of another one: all of it, or that behind the last compaction. */
 function copyOf(
   of: File,
   to: string | null,
-  { session, way }: { readonly session: string; readonly way: string },
+  { session, way, isWhole }: { readonly session: string; readonly way: string; readonly isWhole: boolean },
 ): File {
   const byId = new Map(of.records.map((one) => [String(one.uuid), one]));
   const path: Raw[] = [];
@@ -133,6 +133,7 @@ function copyOf(
     at = byId.get(String(at.parentUuid ?? at.logicalParentUuid))
   ) {
     path.push(at);
+    if (!isWhole && at.subtype === 'compact_boundary') break;
   }
   const named = (id: unknown) =>
     way.endsWith('new ids') && typeof id === 'string' ? `${session}.${id}` : id;

@@ -201,3 +201,47 @@ test('a branch that its user returned to ends, also where a copy was imported be
   for (const one of [copy, source.slice(0, 7), source]) take(store, one);
   expect([...stateOf(store).sessions.keys()]).toEqual(['s-1', 's-1-branch-u3', 's-2']);
 });
+
+test.each([
+  ['the same ids', (id: string) => id],
+  ['other ids', (id: string) => `c-${id}`],
+])('a copy that begins at a compaction, with %s, is below its source, and counts once', (_, named) => {
+  const usage = { output_tokens: 10 };
+  const summary = { isCompactSummary: true };
+  const begun: readonly Raw[] = [
+    person({ uuid: 'u1' }, 'plan it'),
+    model({ uuid: 'a1', parent: 'u1' }, [says('a plan')], { usage }),
+    { ...person({ uuid: 'c1' }, ''), type: 'system', subtype: 'compact_boundary', logicalParentUuid: 'a1' },
+    person({ uuid: 's1', parent: 'c1' }, 'what was planned', summary),
+    person({ uuid: 'u2', parent: 's1' }, 'do it'),
+    model({ uuid: 'a2', parent: 'u2' }, [says('done')], { usage }),
+  ].map((one, i) => ({ ...one, sessionId: 's-1', timestamp: `2026-03-01T10:00:0${i}.000Z` }));
+  const goOn = (session: string, parent: string, second: number): readonly Raw[] =>
+    [
+      person({ uuid: `${session}-u`, parent }, `go on with ${session}`),
+      model({ uuid: `${session}-a`, parent: `${session}-u` }, [says(session)], { usage }),
+    ].map((one) => ({ ...one, sessionId: session, timestamp: `2026-03-01T10:00:${second}.000Z` }));
+  const renamed = (id: unknown) => (typeof id === 'string' ? named(id) : id);
+  const copied = begun.slice(2).map((one) => ({
+    ...{ ...one, sessionId: 's-2', uuid: renamed(one.uuid), parentUuid: renamed(one.parentUuid) },
+    ...(one.logicalParentUuid !== undefined && { logicalParentUuid: renamed(one.logicalParentUuid) }),
+  }));
+  const files = [
+    [...begun, ...goOn('s-1', 'a2', 10)],
+    [...copied, ...goOn('s-2', named('a2'), 20)],
+  ];
+  for (const order of [
+    [0, 1],
+    [1, 0],
+  ]) {
+    const store = openStore();
+    for (const i of order) take(store, files[i] ?? []);
+    const { sessions, output } = stateOf(store);
+    expect([order, sessions.get('s-1')?.parent, sessions.get('s-2')?.parent]).toEqual([
+      order,
+      undefined,
+      's-1',
+    ]);
+    expect([order, output]).toEqual([order, 40]);
+  }
+});

@@ -1,4 +1,4 @@
-import type { Member } from './family.ts';
+import type { Member, Step } from './family.ts';
 import { type Point, type Points, Ways, wentOnFirst } from './points.ts';
 
 /** A session of a tool, as far as it is here. */
@@ -41,8 +41,7 @@ interface Claim {
  * them came first, sources before their copies. Pure, apart from the points that it makes.
  */
 export function likelyPlaces(sources: readonly Source[], { points, firstOf }: Known): readonly Likely[] {
-  // What one says may tell where others begin: all are read before any is compared.
-  for (const { members } of sources) for (const { end } of members) points.at(end);
+  points.read(sources.flatMap(({ members }) => members.map(({ end }) => end)));
   const ways = new Map(
     sources.map((one) => [one, new Ways(one.members.map(({ end }) => points.at(end)))] as const),
   );
@@ -52,7 +51,7 @@ export function likelyPlaces(sources: readonly Source[], { points, firstOf }: Kn
     const [{ id }] = source.members;
     let best: Likely['source'];
     for (const member of source.members) {
-      const first = firstOf(member.id);
+      const first = firstOf(behindIts(member, sources).id);
       const begun = unanswered.get(first) ?? new Map<Point, Claim>();
       if (first !== '') unanswered.set(first, begun);
       const end = points.at(member.end);
@@ -67,6 +66,19 @@ export function likelyPlaces(sources: readonly Source[], { points, firstOf }: Kn
     }
     return { id, ...(best !== undefined && { source: best }) };
   });
+}
+
+/** Of one that begins at a compaction, one that has what precedes that; else the one itself. */
+function behindIts(member: Member, sources: readonly Source[]): Member {
+  const { begunAt } = member.end;
+  if (begunAt === undefined) return member;
+  const passes = ({ end }: Member) => {
+    let at: Step | undefined = end.begunAt === begunAt ? undefined : end;
+    while (at !== undefined && at.key !== begunAt) at = at.before;
+    return at !== undefined;
+  };
+  for (const { members } of sources) for (const one of members) if (passes(one)) return one;
+  return member;
 }
 
 type WaysOf = ReadonlyMap<Source, Ways>;

@@ -110,7 +110,7 @@ class Copies {
       const { session = '' } = this.#kin.get(main) ?? {};
       for (const copy of this.#of.get(session)?.ids ?? []) left.add(this.#kin.get(copy)?.source);
       for (const { beginning, compactions } of ids.flatMap((one) => this.#kin.get(one) ?? []))
-        for (const said of [beginning ?? '', ...compactions]) {
+        for (const said of [beginning ?? '', ...compactions.keys()]) {
           if (looked.has(said)) continue;
           looked.add(said);
           for (const one of this.#byBeginning.get(said) ?? []) left.add(this.#kin.get(one)?.source);
@@ -249,8 +249,7 @@ class Copies {
       isMain,
       source,
       ...of,
-      compactions: new Set(),
-      compactedAt: 0,
+      compactions: new Map(),
       groups: new Set(),
       read: 0,
       writes: 0,
@@ -274,9 +273,11 @@ class Copies {
     kin.resumed ??= resumedAs(this.#store, id);
     const first = kin.resumed === undefined ? firstKey(this.#store, id) : '';
     if (first !== undefined && first !== '') this.#join(this.#byFirst, first, id);
-    const [compaction] = kin.compactions;
-    if (compaction !== undefined && this.#isFirst(id, kin.compactedAt))
+    // It says something else when its summary comes later.
+    for (const [compaction, seq] of kin.compactions) {
+      if (!this.#isFirst(id, seq)) break;
       this.#join(this.#beginningAt, compaction, id);
+    }
     const { message, answer } = firstShownIn(this.#store, id);
     if (message !== undefined) {
       const beginning = saidBy(message);
@@ -298,8 +299,7 @@ class Copies {
     for (const entry of this.#store.entries.read(id, { kind: 'anchor', from })) {
       if (entry.mark !== 'boundary' || !isOfImport(entry)) continue;
       const compaction = compactionOf(entry);
-      if (kin.compactions.size === 0) kin.compactedAt = entry.seq;
-      kin.compactions.add(compaction);
+      kin.compactions.set(compaction, entry.seq);
       this.#join(this.#byBoundary, compaction, id);
       put(this.#byBeginning, compaction, id);
     }
@@ -338,9 +338,8 @@ interface Kin {
   shown?: string;
   /** Of one that was resumed under new ids, the key of its first message in its source. */
   resumed?: string | undefined;
-  readonly compactions: Set<string>;
-  /** Where the first of them is. */
-  compactedAt: Seq;
+  /** Its compactions, and where they are. */
+  readonly compactions: Map<string, Seq>;
   /** How far its tape was read for compactions and rewinds. */
   read: Seq;
   /** How often it was written. */

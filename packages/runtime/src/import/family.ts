@@ -10,6 +10,8 @@ import { type ConversationPlan, isAside } from './plan.ts';
 /** An entry by all that precedes it: conversations that are equal up to there share it. */
 export interface Step extends Pick<Shown, 'kind' | 'mark' | 'name' | 'key' | 'content'> {
   readonly before: Step | undefined;
+  /** The key of the compaction with which those up to this one begin, if they do. */
+  readonly begunAt: string | undefined;
   /** The number of entries up to this one. */
   readonly count: number;
   /** Of a boundary: the key of the first entry that it keeps in view. */
@@ -81,7 +83,16 @@ export interface Back {
  */
 export class Family {
   readonly root: Step = {
-    ...{ before: undefined, count: 0, kind: 'event', mark: undefined, name: undefined, key: '', content: '' },
+    ...{
+      before: undefined,
+      begunAt: undefined,
+      count: 0,
+      kind: 'event',
+      mark: undefined,
+      name: undefined,
+      key: '',
+      content: '',
+    },
     ...{ kept: undefined, said: '', time: Number.NaN, isAnswer: false },
     ...{ after: [], places: [], ends: new Set() },
   };
@@ -293,6 +304,7 @@ export class Family {
     const step: Step = known ?? {
       ...{
         before,
+        begunAt: before.before === undefined && mark === 'boundary' ? key : before.begunAt,
         count: before.count + 1,
         kind,
         mark,

@@ -14,15 +14,17 @@ export interface Point {
   readonly clock: number;
   /** When: never before the one that precedes it. */
   readonly time: number;
-  /** Whether a model has answered by now: people and programs may say the same at the same time. */
+  /** Whether a model has answered or summarised by now: people and programs may say the same at the same time. */
   readonly isAnswered: boolean;
+  /** Whether all begins with a compaction, before which something may be found yet. */
+  readonly isLoose: boolean;
   readonly after: Map<string, Point>;
 }
 
 /** The points of what the sessions of a home say, as one tree. */
 export class Points {
   readonly #root: Point = {
-    ...{ before: undefined, count: 0, said: '', isAnswered: false, after: new Map() },
+    ...{ before: undefined, count: 0, said: '', isAnswered: false, isLoose: false, after: new Map() },
     ...{ clock: Number.NEGATIVE_INFINITY, time: Number.NEGATIVE_INFINITY },
   };
   readonly #known = new WeakMap<Step, Point>();
@@ -51,13 +53,20 @@ export class Points {
       if (point === undefined) fresh.push(at);
     }
     let last = point ?? this.#root;
-    let mayMove = false;
     for (const step of fresh.reverse()) {
       last = step.key === '' ? last : this.#next(last, step);
-      mayMove ||= last.before === this.#root && step.mark === 'boundary';
-      if (!mayMove) this.#known.set(step, last);
+      if (!last.isLoose) this.#known.set(step, last);
     }
     return last;
+  }
+
+  /** Reads what is said up to some entries: what one says may tell what another one follows. */
+  read(ends: readonly Step[]): void {
+    let before: readonly Point[] = [];
+    do {
+      before = [...this.#compactions.values()];
+      for (const end of ends) this.at(end);
+    } while ([...this.#compactions.values()].some((one, i) => one !== before[i]));
   }
 
   #next(before: Point, step: Step): Point {
@@ -66,18 +75,25 @@ export class Points {
     const known = this.#compactions.get(step.said);
     if (before === this.#root) return known ?? next(before, step);
     const point = next(before, step);
-    if (known === undefined) this.#compactions.set(step.said, point);
+    // What precedes it may have been found to follow another compaction.
+    if (known === undefined || known.count < point.count) this.#compactions.set(step.said, point);
     return point;
   }
 }
 
-function next(before: Point, { said, time, isAnswer }: Step): Point {
+function next(before: Point, { said, time, mark, isAnswer }: Step): Point {
   const known = before.after.get(said);
   if (known !== undefined) return known;
   const clock = Number.isNaN(time) ? before.clock : time;
   const point: Point = {
-    ...{ before, said, count: before.count + 1, isAnswered: before.isAnswered || isAnswer },
+    ...{
+      before,
+      said,
+      count: before.count + 1,
+      isAnswered: before.isAnswered || isAnswer || mark === 'boundary',
+    },
     ...{ clock, time: Math.max(before.time, clock), after: new Map() },
+    isLoose: before.before === undefined ? mark === 'boundary' : before.isLoose,
   };
   before.after.set(said, point);
   return point;
