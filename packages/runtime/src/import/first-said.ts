@@ -65,7 +65,14 @@ export function sayingIn(draft: Draft): string {
 
 function saying({ kind, name, mark, meta }: Omit<Draft, 'payload'>, payload: string): string {
   const known = [kind, mark === 'boundary' ? undefined : name, mark, meta?.timestamp, meta?.requestId];
-  return `${JSON.stringify(known)}\n${payload}`;
+  return `${JSON.stringify(known)}\n${mark === 'boundary' ? summaryIn(payload) : payload}`;
+}
+
+/** What a compaction says: earlier versions wrote beside it what the tool notes of it. */
+function summaryIn(payload: string): string {
+  const value: unknown = payload === '' ? undefined : JSON.parse(payload);
+  const state = isObject(value) ? value.state : undefined;
+  return JSON.stringify(isObject(state) ? state.summary : undefined) ?? '';
 }
 
 /** What that is known by. Pure. */
