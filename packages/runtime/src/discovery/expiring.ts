@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { relative } from 'node:path';
 import { isJsonLines, type Retention, type TranscriptTool } from '../import/format.ts';
-import { holdsNoMore, isUnchanged, type Source } from '../sources/index.ts';
+import { heldBy, isUnchanged, type Source } from '../sources/index.ts';
 import { discover, type FoundFile, type Search } from './discover.ts';
 import { makeExcludes } from './excludes.ts';
 import { Walk } from './walk.ts';
@@ -66,7 +66,7 @@ export async function standingOf(
     if (at === undefined) continue;
     const here = known?.(file.path);
     const sources = [...(here === undefined ? [] : [here]), ...(elsewhere?.(file) ?? [])];
-    if (!(await holdsNoMore(file.path, sources))) expiring.push({ file, at });
+    if ((await heldBy(file.path, sources)) === undefined) expiring.push({ file, at });
   }
   return { transcripts, expiring: expiring.toSorted((a, b) => a.at - b.at), retentions };
 }

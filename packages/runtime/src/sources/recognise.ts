@@ -149,34 +149,42 @@ export async function beginningAs(path: string, sources: readonly Source[]): Pro
   }
 }
 
+/** A source of which another file holds just what was read. */
+export interface Held {
+  readonly as: 'unchanged' | 'moved' | 'compressed' | 'copied';
+  readonly source: Source;
+  /** That of the file. */
+  readonly compression: Compression | undefined;
+}
+
 /**
- * Whether a file holds just what was read of one of some sources, whatever its time and its path are. One that cannot be read
- * may hold more.
+ * The one of some sources of which a file holds just what was read, whatever its time and its path are; undefined where it may
+ * hold more, as one that cannot be read. A file that is not as long as any of them is not read.
  */
-export async function holdsNoMore(path: string, sources: readonly Source[]): Promise<boolean> {
-  if (sources.length === 0) return false;
+export async function heldBy(path: string, sources: readonly Source[]): Promise<Held | undefined> {
+  if (sources.length === 0) return undefined;
   try {
     const file = openFile(path);
     try {
-      const { digest } = await stateOf(file);
       const compression = compressionIn(file);
-      return sources.some((source) => {
-        const known = source.read.digest;
-        // What follows the last newline is not in the digest, and a compressed file has none.
-        const isAsLong = source.size === file.facts.size || source.compression !== compression;
-        return (
-          isAsLong &&
-          digest.size > 0 &&
-          known.size === digest.size &&
-          commonBytes(known, digest) === digest.size
-        );
-      });
+      // What follows the last newline is not in the digest, and a compressed file has none.
+      const isAsLong = (source: Source) =>
+        source.size === file.facts.size || source.compression !== compression;
+      const left = sources.filter((source) => source.read.digest.size > 0 && isAsLong(source));
+      if (left.length === 0) return undefined;
+      const { digest } = await stateOf(file);
+      const source = left.find(
+        ({ read }) => read.digest.size === digest.size && commonBytes(read.digest, digest) === digest.size,
+      );
+      if (source === undefined) return undefined;
+      const as = asOf(file, source, compression);
+      return { as: as === 'grown' ? 'unchanged' : as, source, compression };
     } finally {
       file.close();
     }
   } catch (error) {
     if (!(error instanceof ImportError)) throw error;
-    return false;
+    return undefined;
   }
 }
 

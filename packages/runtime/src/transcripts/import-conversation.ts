@@ -21,6 +21,7 @@ import {
 } from '../sources/index.ts';
 import { continueConversation, saveEnd } from './continue-conversation.ts';
 import type { Conversation } from './conversations.ts';
+import { heldFiles, recordHeld } from './held-files.ts';
 import { markSessionsBack } from './mark-gone.ts';
 import { FileReading } from './read-file.ts';
 
@@ -95,6 +96,11 @@ export async function importConversation(
   if (again !== true && files.every((file) => isRead(file, table)))
     return files.map((file) => ({ file, seen: 'unchanged' }));
   const mayGoOn = table !== undefined && again !== true && how.as === undefined;
+  const held = mayGoOn ? await heldFiles(files, table) : undefined;
+  if (mayGoOn && held !== undefined) {
+    recordHeld(table, held, now());
+    return held.map(({ file, held: one }) => ({ file, seen: one?.as ?? 'unchanged' }));
+  }
   const continued = mayGoOn
     ? await grown(
         store,

@@ -1,0 +1,148 @@
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { SourceTable } from '@tapedeck/runtime/import';
+import type { SqliteTapeStore } from '@tapedeck/tape';
+import { afterAll, describe, expect, test } from 'vitest';
+import { importFiles } from '../support/import-files.ts';
+import { openStore } from '../support/store.ts';
+import { calls, jsonl, model, person, returns, says } from '../support/transcript.ts';
+
+const dir = mkdtempSync(join(tmpdir(), 'older-'));
+afterAll(() => rmSync(dir, { recursive: true, force: true }));
+
+const id = '00000001-0000-4000-8000-000000000000';
+const records = [
+  person({ uuid: 'u1' }, 'plan it'),
+  model({ uuid: 'a1', parent: 'u1' }, [says('a plan')]),
+  person({ uuid: 'u2', parent: 'a1' }, 'do it'),
+  model({ uuid: 'a2', parent: 'u2' }, [says('done')]),
+  person({ uuid: 'u3', parent: 'a2' }, 'go on'),
+  model({ uuid: 'a3', parent: 'u3' }, [says('went on')]),
+].map((one, i) => ({ ...one, sessionId: id, timestamp: `2026-03-01T10:00:0${i}.000Z` }));
+
+/** Two folders in which the file of one session is seen, and a home. */
+function places() {
+  const home = mkdtempSync(join(dir, 'home-'));
+  const pathIn = (folder: string) => {
+    mkdirSync(join(home, folder));
+    return join(home, folder, `${id}.jsonl`);
+  };
+  const [newer, older] = [pathIn('newer'), pathIn('older')];
+  const [store, table] = [openStore(), SourceTable.open(join(home, 'sources.jsonl'))];
+  const read = async (path: string, how = table) => await importFiles(store, [path], { table: how });
+  return { newer, older, store, table, read, other: SourceTable.open(join(home, 'other.jsonl')) };
+}
+
+/** The messages that readers see, by session. */
+function textsOf(store: SqliteTapeStore) {
+  const said = (session: string) =>
+    [...store.views.entries(session)].filter(({ kind }) => kind === 'message').map(({ payload }) => payload);
+  return store.sessions.list().map(({ session }) => [session, said(session)] as const);
+}
+
+describe('an older file of a session hides nothing that a newer one brought', () => {
+  test.each([
+    ['its time alone changes', 2],
+    ['it grows to a part of that', 4],
+  ])('where %s', async (_, length) => {
+    const { newer, older, store, read } = places();
+    writeFileSync(older, jsonl(records.slice(0, 2)));
+    await read(older);
+    writeFileSync(newer, jsonl(records));
+    await read(newer);
+    const before = textsOf(store);
+    writeFileSync(older, jsonl(records.slice(0, length)));
+    utimesSync(older, 10, 10);
+    await read(older);
+    await read(newer);
+    expect(textsOf(store)).toEqual(before);
+    expect(before).toHaveLength(1);
+  });
+
+  test('where no table says what was read', async () => {
+    const { newer, older, store, read, other } = places();
+    writeFileSync(newer, jsonl(records));
+    await read(newer);
+    const before = textsOf(store);
+    writeFileSync(older, jsonl(records.slice(0, 2)));
+    const { done } = await read(older, other);
+    expect(done.flatMap(({ brought }) => brought?.sessions ?? [])).toMatchObject([
+      { added: 0, isBehind: true },
+    ]);
+    expect(textsOf(store)).toEqual(before);
+  });
+
+  test('but what it has beyond what both begin with becomes a session beside it', async () => {
+    const { newer, older, store, read } = places();
+    writeFileSync(older, jsonl(records.slice(0, 2)));
+    await read(older);
+    writeFileSync(newer, jsonl(records));
+    await read(newer);
+    const [before = []] = textsOf(store);
+    const elsewhere = { ...person({ uuid: 'x2', parent: 'a1' }, 'do else'), sessionId: id };
+    writeFileSync(older, jsonl([...records.slice(0, 2), elsewhere]));
+    await read(older);
+    const [first, second] = textsOf(store).toSorted(([a], [b]) => (a < b ? -1 : 1));
+    expect(first).toEqual(before);
+    expect(second).toMatchObject([`${id}-2`, [{}, {}, { content: [{ text: 'do else' }] }]]);
+  });
+});
+
+test('a file that is seen shorter for a while goes on in its session, also where a call had no result', async () => {
+  const open = [
+    ...records.slice(0, 3),
+    { ...model({ uuid: 'k1', parent: 'u2' }, [calls('t1')]), sessionId: id },
+  ];
+  const whole = [...open, { ...person({ uuid: 'r1', parent: 'k1' }, [returns('t1')]), sessionId: id }];
+  const { newer, store, read } = places();
+  for (const one of [open, open.slice(0, 1), whole]) {
+    writeFileSync(newer, jsonl(one));
+    await read(newer);
+  }
+  expect(store.sessions.list().map(({ session }) => session)).toEqual([id]);
+  expect([...store.views.entries(id)].at(-1)).toMatchObject({ kind: 'tool-result', key: 'u:cc:r1:t1' });
+});
+
+describe('a file that holds just what was read is not read into the tape again', () => {
+  test.each<[string, (from: string, to: string) => void, string]>([
+    ['moved', (from, to) => renameSync(from, to), 'moved'],
+    ['copied', (from, to) => copyFileSync(from, to), 'copied'],
+    ['compressed', (from, to) => writeFileSync(`${to}.gz`, gzipSync(readFileSync(from))), 'compressed'],
+    ['touched', (from) => utimesSync(from, 10, 10), 'unchanged'],
+  ])('when it was %s', async (_, act, seen) => {
+    const { newer, older, store, table, read } = places();
+    writeFileSync(newer, jsonl(records));
+    await read(newer);
+    const changes = store.changes();
+    act(newer, older);
+    const paths = [newer, older, `${older}.gz`].filter((one) => existsSync(one));
+    const { done } = await importFiles(store, paths, { table });
+    expect(done.at(-1)).toMatchObject({ seen });
+    expect(done.every(({ brought }) => brought === undefined)).toBe(true);
+    expect(store.changes()).toBe(changes);
+    expect(table.all.map(({ path }) => path).toSorted()).toEqual(paths.toSorted());
+    const again = await importFiles(store, paths, { table });
+    expect(again.done.every((one) => one.seen === 'unchanged')).toBe(true);
+    // What comes then follows what was read under the other path.
+    const more = { ...person({ uuid: 'u4', parent: 'a3' }, 'and more'), sessionId: id };
+    const [last = ''] = paths.slice(-1);
+    const text = jsonl([...records, more]);
+    writeFileSync(last, last.endsWith('.gz') ? gzipSync(text) : text);
+    await read(last);
+    const [[, texts = []] = []] = textsOf(store);
+    expect(texts.at(-1)).toMatchObject({ content: [{ text: 'and more' }] });
+    expect(textsOf(store)).toHaveLength(1);
+  });
+});
