@@ -243,6 +243,22 @@ test.each([
   expect([shown[0], done[0]?.error]).toEqual([messages, undefined]);
 });
 
+test('records with ids that look like those of an import are written once', async () => {
+  using dir = tempDir();
+  using store = openStore();
+  const path = dir.file('s-1.jsonl');
+  const records = [
+    hello,
+    model({ uuid: 'a1~again1', parent: 'u1' }, [calls('interrupted')]),
+    person({ uuid: 'r1~again1', parent: 'a1~again1' }, [returns('interrupted', 'one')]),
+  ];
+  writeFileSync(path, jsonl(records));
+  await importFiles(store, [path]);
+  const before = store.sessions.list().map(({ session, head }) => [session, head]);
+  await importFiles(store, [path]);
+  expect(store.sessions.list().map(({ session, head }) => [session, head])).toEqual(before);
+});
+
 test('call ids that are reused keep each its result, and session ids that are paths are no paths', async () => {
   const twice = [
     hello,
