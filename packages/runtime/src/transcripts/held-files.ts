@@ -48,8 +48,8 @@ export function recordHeld(table: SourceTable, files: readonly HeldFile[], at: n
   }
 }
 
-function isSettled({ goneAt, forgottenAt, isBehind }: Source): boolean {
-  return goneAt === undefined && forgottenAt === undefined && isBehind === undefined;
+function isSettled({ goneAt, forgottenAt, isBehind, lacks }: Source): boolean {
+  return [goneAt, forgottenAt, isBehind, lacks].every((one) => one === undefined);
 }
 
 /** Whether all that a source had was read: what follows the last newline is not in the digest. */
