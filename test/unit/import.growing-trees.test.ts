@@ -27,12 +27,14 @@ const spines = (records: Records): (readonly [string, ...string[]])[] =>
 const views = (store: SqliteTapeStore, { conversations }: ImportPlan): string[] =>
   conversations.map(({ name }) => JSON.stringify(view(store.views.entries(name)).messages));
 
-/** How branches are listed: their titles, and when something was last said. */
+/** How branches are listed: their titles, and when something was last said, where their records tell. */
 const listed = (store: SqliteTapeStore, { conversations }: ImportPlan) => {
   const infos = new Map(store.sessions.list({ all: true, titles: true }).map((info) => [info.session, info]));
-  return conversations.flatMap(({ kind, name }) =>
-    kind === 'branch' ? [[name, infos.get(name)?.title, infos.get(name)?.lastMessageAt]] : [],
-  );
+  return conversations.flatMap(({ kind, name, spine }) => {
+    const { title, lastMessageAt } = infos.get(name) ?? {};
+    const isTimed = spine.some(({ meta }) => meta?.timestamp !== undefined);
+    return kind === 'branch' ? [[name, title, isTimed ? lastMessageAt : undefined]] : [];
+  });
 };
 
 function imported(...growing: Records[]): { store: SqliteTapeStore; plan: ImportPlan } {

@@ -1,6 +1,5 @@
-import { isDeepStrictEqual } from 'node:util';
 import type { Draft, Entry } from '@tapedeck/tape';
-import { isObject } from '@tapedeck/tape/internal';
+import { begins } from './blocks.ts';
 import { type Cleaner, cleanerFor } from './cleaner.ts';
 import { contentMark } from './imported.ts';
 
@@ -32,15 +31,4 @@ function cleaned(draft: Draft, clean: Cleaning): Draft {
 
 function markOf({ payload, meta }: Draft): string {
   return contentMark(JSON.stringify(payload), JSON.stringify(meta));
-}
-
-function begins(part: Draft, whole: Draft): boolean {
-  const [begun, blocks] = [blocksOf(part), blocksOf(whole)];
-  return begun.length > 0 && begun.every((block, i) => isDeepStrictEqual(block, blocks[i]));
-}
-
-/** The content of a message; empty where that was erased. */
-function blocksOf({ payload }: Draft): readonly unknown[] {
-  const content = isObject(payload) ? payload.content : undefined;
-  return Array.isArray(content) ? content : [];
 }

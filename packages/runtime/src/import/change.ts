@@ -1,11 +1,9 @@
-import { isDeepStrictEqual } from 'node:util';
 import type { Draft, JsonObject, Seq } from '@tapedeck/tape';
-import { isObject, storedTexts } from '@tapedeck/tape/internal';
+import { storedTexts } from '@tapedeck/tape/internal';
 import { earlierForm } from './earlier-form.ts';
 import { withoutContent } from './erased.ts';
 import { type Counted, contentMark, type Imported, most, requestOf, type Shown } from './imported.ts';
 import { LaterDraft, wholeDraft } from './later-draft.ts';
-import { isStandIn } from './output.ts';
 import { type ConversationPlan, isAside } from './plan.ts';
 import { rawForm } from './raw-form.ts';
 
@@ -112,42 +110,6 @@ function isLonger(draft: Draft, length: number): boolean {
 function isAnswered(draft: Draft, { requests }: Imported): boolean {
   const request = draft.kind === 'message' ? requestOf(draft) : undefined;
   return request !== undefined && requests.has(request);
-}
-
-/** Whether a rewind would hide what has none of some keys, other than results that said that there was none. Pure. */
-export function losesMore(
-  keys: { has(key: string): boolean },
-  { shown }: Pick<Imported, 'shown'>,
-  rewindTo: Seq,
-): boolean {
-  return hiddenBehind(shown, rewindTo).some(({ key }) => !keys.has(key));
-}
-
-/**
- * Whether a rewind would hide what a plan has in another form, other than an answer that has more blocks by now. Pure, apart
- * from what it reads.
- * @param blocksOf reads the content of a message of the tape
- */
-export function changesMore(
-  { spine }: Pick<ConversationPlan, 'spine'>,
-  { shown }: Pick<Imported, 'shown'>,
-  rewindTo: Seq,
-  blocksOf: (entry: Shown) => readonly unknown[],
-): boolean {
-  const drafts = new Map(spine.map((draft) => [draft.key, draft]));
-  return hiddenBehind(shown, rewindTo).some((entry) => {
-    const draft = drafts.get(entry.key);
-    if (draft === undefined || isSame(draft, entry)) return draft === undefined;
-    const { payload } = wholeDraft(draft);
-    const now = isObject(payload) && Array.isArray(payload.content) ? payload.content : [];
-    const before = entry.kind === 'message' ? blocksOf(entry) : [];
-    return before.length === 0 || !before.every((block, i) => isDeepStrictEqual(block, now[i]));
-  });
-}
-
-/** What a rewind hides of a conversation, but for results that said that there was none: others replace them. */
-function hiddenBehind(shown: readonly Shown[], rewindTo: Seq): readonly Shown[] {
-  return spineOf(shown).filter(({ seq, key }) => seq > rewindTo && !isStandIn(key));
 }
 
 /** The entries of an import that are part of its conversation. */

@@ -6,22 +6,12 @@ import {
   type Seq,
   TapeError,
 } from '@tapedeck/tape';
-import { isObject } from '@tapedeck/tape/internal';
 import type { OnProgress } from '@tapedeck/tape/store';
 import { hasBase } from './base.ts';
-import {
-  type Change,
-  changeOf,
-  changesMore,
-  commonOf,
-  losesMore,
-  sameOf,
-  saysNothingNew,
-  spineOf,
-} from './change.ts';
+import { type Change, changeOf, commonOf, sameOf, saysNothingNew, spineOf } from './change.ts';
 import { type CopiedPart, copiedIn, isAsItWas, knownAsides } from './copied.ts';
 import { copiesIn } from './copies.ts';
-import { continuedNote, resumedAs, resumedBranchNote, resumedNote } from './copy-notes.ts';
+import { continuedNote, resumedBranchNote, resumedNote } from './copy-notes.ts';
 import { countedElsewhere } from './counted-elsewhere.ts';
 import type { ImportError } from './errors.ts';
 import type { Back, Begun } from './family.ts';
@@ -35,7 +25,8 @@ import type { SharedCounts } from './ledger.ts';
 import { type Origins, sourceOf } from './origins.ts';
 import { isStandIn } from './output.ts';
 import { OwnSessions } from './own-sessions.ts';
-import { type Base, type ConversationPlan, type ImportPlan, isAside } from './plan.ts';
+import { isParted } from './parted.ts';
+import type { Base, ConversationPlan, ImportPlan } from './plan.ts';
 import { nothing, type Reconciled, repairsIn } from './reconciled.ts';
 import { withRefs } from './refs.ts';
 import { isRefusal } from './refusal.ts';
@@ -269,7 +260,8 @@ export class ConversationWriter {
   #update(begin?: (same: number, erased: ReadonlySet<string>) => readonly Draft[]): Reconciled {
     for (let tries = 1; ; tries += 1) {
       const tape = this.#tape(begin !== undefined);
-      if (begin === undefined && this.#parts(tape)) return this.#goOnBeside(tape);
+      if (begin === undefined && isParted(this.#store, this.#writing, { ...tape, session: this.#session }))
+        return this.#goOnBeside(tape);
       try {
         const first = begin?.(tape.change.same, tape.imported.erased) ?? [];
         return this.#receipt({ created: begin !== undefined, ...this.#append(tape, first) });
@@ -314,30 +306,6 @@ export class ConversationWriter {
     const known = new Set(all.flatMap((one) => [...one.known]));
     const beside = this.#beside();
     return all.some((one) => saysNothingNew(conversation, { ...one, known, beside }));
-  }
-
-  /**
-   * Whether what the source has is no continuation of what the session shows: the session went on here, or was rewound, the
-   * source was rewritten, or it is a transcript that was exported of this session, which nothing of it rewinds. Entries that no view shows can always be added.
-   */
-  #parts({ imported, change: { same, rewindTo, drafts } }: ReadTape): boolean {
-    const { plan, rewritten, conversation } = this.#writing;
-    if (rewindTo === undefined && drafts.every(isAside)) return false;
-    const { base } = conversation;
-    if (rewindTo !== undefined) {
-      const { id = '', base: inherited = 0 } = this.#store.sessions.find(this.#session) ?? {};
-      // What it inherits may be there under other ids.
-      const isOther = conversation.kind === 'branch' || resumedAs(this.#store, id) !== undefined;
-      const since = isOther ? Math.max(rewindTo, inherited) : rewindTo;
-      // A file gets longer: one that lacks what was read is an older copy, or was rewritten.
-      if (id === plan.exportOf || losesMore(keysOf(plan, conversation), imported, since)) return true;
-      const blocksOf = (entry: Shown) => blocksIn(this.#store, this.#session, entry);
-      if (rewritten && changesMore(conversation, imported, rewindTo, blocksOf)) return true;
-    }
-    // What a person took out of sight stays so.
-    if (conversation.spine.slice(same).some(({ key = '' }) => imported.rewound.has(key))) return true;
-    const last = spineOf(imported.shown)[same - 1]?.seq ?? base?.cut ?? 0;
-    return imported.ownWork !== undefined && imported.ownWork > last;
   }
 
   /** A new session without a parent, which appears when all of it is written. */
@@ -472,25 +440,6 @@ export class ConversationWriter {
   #exists(session: string): boolean {
     return this.#store.sessions.find(session) !== undefined;
   }
-}
-
-/** The keys of all that a source has, which a prompt that was typed anew only leads elsewhere. */
-const keysOfAll = new WeakMap<ImportPlan, ReadonlySet<string>>();
-
-/** The keys of what a conversation may have by now: of a source that is known by a name alone, its own. */
-function keysOf(plan: ImportPlan, { spine }: ConversationPlan): ReadonlySet<string> {
-  const keysIn = (drafts: Iterable<Draft>) => new Set(Iterator.from(drafts).map(({ key = '' }) => key));
-  if (plan.isNamed === true) return keysIn(spine);
-  const known = keysOfAll.get(plan) ?? keysIn(plan.conversations.flatMap((one) => one.spine));
-  keysOfAll.set(plan, known);
-  return known;
-}
-
-/** The content of a message, as its tape has it; empty where that was redacted. */
-function blocksIn(store: HomeStore, session: string, { seq }: Shown): readonly unknown[] {
-  const [entry] = store.entries.read(session, { from: seq, to: seq });
-  const content = isObject(entry?.payload) ? entry.payload.content : undefined;
-  return Array.isArray(content) ? content : [];
 }
 
 /** The entry behind which readers see nothing of what is behind a position before it. */

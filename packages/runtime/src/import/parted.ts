@@ -1,0 +1,84 @@
+import type { Draft, HomeStore, Seq } from '@tapedeck/tape';
+import { begins } from './blocks.ts';
+import { type Change, isSame, spineOf } from './change.ts';
+import { resumedAs } from './copy-notes.ts';
+import type { Imported, Shown } from './imported.ts';
+import { wholeDraft } from './later-draft.ts';
+import { isStandIn } from './output.ts';
+import { type ConversationPlan, type ImportPlan, isAside } from './plan.ts';
+
+/** A source, as it was read now. */
+interface Reading {
+  readonly plan: ImportPlan;
+  readonly conversation: ConversationPlan;
+  /** Whether its file lacks a part of what was read of it. */
+  readonly rewritten: boolean;
+}
+
+/** A session of it, and what has to be written so that it reads as the source. */
+interface Compared {
+  readonly session: string;
+  readonly imported: Imported;
+  readonly change: Change;
+}
+
+/**
+ * Whether what a source has is no continuation of what its session shows: the session went on here, or was rewound, the source
+ * is older or was rewritten, or it is a transcript that was exported of this session, which nothing of it rewinds. Entries that
+ * no view shows can always be added.
+ */
+export function isParted(store: HomeStore, reading: Reading, compared: Compared): boolean {
+  const { spine, base } = reading.conversation;
+  const {
+    imported: { shown, rewound, ownWork },
+    change: { same, rewindTo, drafts },
+  } = compared;
+  if (rewindTo === undefined && drafts.every(isAside)) return false;
+  if (rewindTo !== undefined && hidesOther(store, reading, compared, rewindTo)) return true;
+  // What a person took out of sight stays so.
+  if (spine.slice(same).some(({ key = '' }) => rewound.has(key))) return true;
+  const last = spineOf(shown)[same - 1]?.seq ?? base?.cut ?? 0;
+  return ownWork !== undefined && ownWork > last;
+}
+
+/** Whether a rewind would hide what the source lacks, or has in another form. */
+function hidesOther(
+  store: HomeStore,
+  { plan, conversation, rewritten }: Reading,
+  { session, imported }: Compared,
+  rewindTo: Seq,
+): boolean {
+  const { id = '', base = 0 } = store.sessions.find(session) ?? {};
+  if (id === plan.exportOf) return true;
+  const hidden = spineOf(imported.shown).filter(({ seq, key }) => seq > rewindTo && !isStandIn(key));
+  // What it inherits may be there under other ids.
+  const isOther = conversation.kind === 'branch' || resumedAs(store, id) !== undefined;
+  const keys = keysOf(plan, conversation);
+  // A file gets longer: one that lacks what was read is an older copy, or was rewritten.
+  if (hidden.some(({ seq, key }) => !(isOther && seq <= base) && !keys.has(key))) return true;
+  if (!rewritten) return false;
+  const drafts = new Map(conversation.spine.map((draft) => [draft.key, draft]));
+  return hidden.some((entry) => {
+    const draft = drafts.get(entry.key);
+    return draft === undefined || !(isSame(draft, entry) || hasMore(store, session, draft, entry));
+  });
+}
+
+/** Whether a draft is an answer of which a part had come when an entry was written. */
+function hasMore(store: HomeStore, session: string, draft: Draft, { seq, kind }: Shown): boolean {
+  if (kind !== 'message') return false;
+  const [entry] = store.entries.read(session, { from: seq, to: seq });
+  return entry !== undefined && begins(entry, wholeDraft(draft));
+}
+
+/** The keys of all that a source has, which a prompt that was typed anew only leads elsewhere. */
+const keysOfAll = new WeakMap<ImportPlan, ReadonlySet<string>>();
+
+/** The keys of what a conversation may have by now: of a source that is known by a name alone, its own. */
+function keysOf(plan: ImportPlan, { spine }: ConversationPlan): ReadonlySet<string> {
+  const keysIn = (drafts: readonly Draft[]) => new Set(drafts.map(({ key = '' }) => key));
+  if (plan.isNamed === true) return keysIn(spine);
+  const known = keysOfAll.get(plan) ?? keysIn(plan.conversations.flatMap((one) => one.spine));
+  keysOfAll.set(plan, known);
+  return known;
+}
