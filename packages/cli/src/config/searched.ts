@@ -15,8 +15,8 @@ export interface Searched {
 
 /**
  * What `config.yaml` of a home says about imports. Reads it as strictly as `tape config` does: a mistake in it must not bring
- * in what the user meant to leave out. The folders of a file that came with the home do not count: they are none that the user
- * named. What it leaves out counts whoever wrote it.
+ * in what the user meant to leave out. The folders of a file that came with the home do not count, since the user did not name
+ * them; what such a file leaves out is left out.
  * @throws ConfigError for a file with a mistake, whatever it is about
  */
 export async function readSearched({

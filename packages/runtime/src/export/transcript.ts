@@ -2,7 +2,7 @@ import { existsSync, realpathSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { Entry } from '@tapedeck/tape';
-import { isObject, isOmission, isPrune } from '@tapedeck/tape/internal';
+import { importedEvent, isObject, isOmission, isPrune } from '@tapedeck/tape/internal';
 import { sha256 } from '@tapedeck/tape/store';
 import { type ExportSource, shownEntries } from './contexts.ts';
 
@@ -79,7 +79,7 @@ async function sessionOfImport(
   form: TranscriptForm,
 ): Promise<string | undefined> {
   const [origin] = await Array.fromAsync(
-    store.entries.read(info.id, { own: true, name: 'import/source', limit: 1 }),
+    store.entries.read(info.id, { own: true, name: importedEvent, limit: 1 }),
   );
   const { format, session, conversation } = isObject(origin?.payload) ? origin.payload : {};
   if (format !== form || typeof session !== 'string' || conversation !== undefined) return undefined;

@@ -7,7 +7,7 @@ import {
   TapeError,
   type TapeStore,
 } from '@tapedeck/tape';
-import { actNames, actOf, isObject, select } from '@tapedeck/tape/internal';
+import { actNames, actOf, importedEvent, isObject, select } from '@tapedeck/tape/internal';
 import { SessionError } from '../errors.ts';
 import { getActive } from '../lease/get-active.ts';
 import { withLease } from './rewind.ts';
@@ -122,7 +122,7 @@ async function getNewest(
   }[only ?? 'all'];
   const [source] =
     only === undefined
-      ? await Array.fromAsync(store.entries.read(id, { name: 'import/source', own: true, last: 1 }))
+      ? await Array.fromAsync(store.entries.read(id, { name: importedEvent, own: true, last: 1 }))
       : [];
   throw new SessionError('SESSION_CANNOT_UNDO', `cannot undo '${name}': ${what}`, {
     data: {

@@ -1,5 +1,5 @@
 import type { HomeStore } from '@tapedeck/tape';
-import { isObject } from '@tapedeck/tape/internal';
+import { importedEvent, isObject } from '@tapedeck/tape/internal';
 import { commonOf, spineOf } from './change.ts';
 import { copiesIn } from './copies.ts';
 import { firstKeyIn } from './first-said.ts';
@@ -44,6 +44,6 @@ function continuing(store: HomeStore, exported: string): readonly string[] {
 
 /** Whether a session is the main conversation of an import. */
 function isMain(store: HomeStore, id: string): boolean {
-  const [origin] = store.entries.read(id, { own: true, name: 'import/source', limit: 1 });
+  const [origin] = store.entries.read(id, { own: true, name: importedEvent, limit: 1 });
   return isObject(origin?.payload) && origin.payload.conversation === undefined;
 }

@@ -9,7 +9,7 @@ export function begins(part: Pick<Draft, 'payload'>, whole: Pick<Draft, 'payload
 }
 
 /** The content of a message; empty where that was erased. */
-function blocksOf({ payload }: Pick<Draft, 'payload'>): readonly unknown[] {
+export function blocksOf({ payload }: Pick<Draft, 'payload'>): readonly unknown[] {
   const content = isObject(payload) ? payload.content : undefined;
   return Array.isArray(content) ? content : [];
 }

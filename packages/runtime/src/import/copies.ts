@@ -1,5 +1,5 @@
 import type { HomeStore, JsonObject, Seq } from '@tapedeck/tape';
-import { isObject } from '@tapedeck/tape/internal';
+import { importedEvent, isObject } from '@tapedeck/tape/internal';
 import { continuedFrom, copyEvent, resumedAs } from './copy-notes.ts';
 import { Family } from './family.ts';
 import { answerId, compactionOf, firstKey, firstShownIn, saidBy } from './first-said.ts';
@@ -388,6 +388,6 @@ export function copiesIn(store: HomeStore): Copies {
 /** Where a conversation of an import comes from; undefined for a subagent, for what continues an export, and for any other session. */
 function originIn(store: HomeStore, id: string): JsonObject | undefined {
   if (store.sessions.find(id)?.kind !== 'session') return undefined;
-  const [origin] = store.entries.read(id, { own: true, name: 'import/source', limit: 1 });
+  const [origin] = store.entries.read(id, { own: true, name: importedEvent, limit: 1 });
   return isObject(origin?.payload) && continuedFrom(store, id) === undefined ? origin.payload : undefined;
 }

@@ -1,5 +1,6 @@
 import type { Draft } from '@tapedeck/tape';
 import { isObject, titleLine } from '@tapedeck/tape/internal';
+import { blocksOf } from './blocks.ts';
 import { wholeDraft } from './later-draft.ts';
 
 /** What the own part of a branch says in the entries that its session inherits. */
@@ -30,8 +31,9 @@ function isPrompt({ payload, meta }: Draft): boolean {
   return isUser && meta?.isMeta !== true && meta?.localCommand === undefined;
 }
 
-function textOf({ payload }: Draft): string {
-  const parts = isObject(payload) && Array.isArray(payload.content) ? payload.content : [];
-  const texts = parts.filter(isObject).flatMap(({ type, text }) => (type === 'text' ? [String(text)] : []));
+function textOf(message: Draft): string {
+  const texts = blocksOf(message)
+    .filter(isObject)
+    .flatMap(({ type, text }) => (type === 'text' ? [String(text)] : []));
   return texts[0] ?? '';
 }

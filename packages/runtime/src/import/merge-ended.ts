@@ -10,7 +10,7 @@ import { text } from './text.ts';
 /**
  * Merges each subagent whose result came back into the session that got it, once, with the time at which it came, and the
  * position at which that session has it. Views do not show the merge: they show the result, as the model got it. A merge that a
- * rewind of an import hid is made again, and so is one into a branch that is none any more; one that a person undid stays undone.
+ * rewind of an import hid is made again, and so is one into a branch that has ended; one that a person undid stays undone.
  */
 export function mergeEnded(
   store: HomeStore,

@@ -1,5 +1,5 @@
 import type { Entry, HomeStore, JsonObject, SessionInfo } from '@tapedeck/tape';
-import { isDeleted, isObject } from '@tapedeck/tape/internal';
+import { importedEvent, isDeleted, isObject } from '@tapedeck/tape/internal';
 import { sha256 } from '@tapedeck/tape/store';
 import { isReturned } from './copy-notes.ts';
 import type { ConversationPlan, ImportPlan } from './plan.ts';
@@ -122,7 +122,7 @@ function markIn(store: HomeStore, session: string): string | undefined {
 
 /** The event by which a session says where it comes from. */
 function eventOf(store: HomeStore, session: string): Entry | undefined {
-  const [event] = store.entries.read(session, { own: true, name: 'import/source', limit: 1 });
+  const [event] = store.entries.read(session, { own: true, name: importedEvent, limit: 1 });
   return event;
 }
 
@@ -146,6 +146,6 @@ export function sessionOf(
 ): string | undefined {
   const name = store.sessions.find(session)?.session;
   if (name === undefined) return undefined;
-  const [origin] = store.entries.read(name, { own: true, name: 'import/source', limit: 1 });
+  const [origin] = store.entries.read(name, { own: true, name: importedEvent, limit: 1 });
   return JSON.stringify(origin?.payload) === JSON.stringify({ format, session }) ? name : undefined;
 }
