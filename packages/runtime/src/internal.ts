@@ -45,8 +45,8 @@ export {
   transcriptPath,
 } from './export/transcript.ts';
 export { isAfter, newestAct, undoable } from './history/undo.ts';
-export { forgottenDraft, originDraft } from './import/forgotten.ts';
 export { leftTape, reconcileEnd } from './import/reconcile-end.ts';
+export { forgottenDraft, originDraft } from './imported/forgotten.ts';
 export {
   beginning,
   compressionIn,

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { basename, relative, sep } from 'node:path';
-import { ImportError } from '../import/errors.ts';
-import { type Identity, isJsonLines, type Place, type TranscriptTool } from '../import/format.ts';
+import { ImportError } from '../lines/errors.ts';
 import type { FileFacts, LineFault } from '../lines/index.ts';
+import { type Identity, isJsonLines, type Place, type TranscriptTool } from '../plan/format.ts';
 import { isUnchanged, type Source } from '../sources/index.ts';
 import { type Excludes, makeExcludes } from './excludes.ts';
 import { looksLike } from './later-tools.ts';

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { relative } from 'node:path';
-import { isJsonLines, type Retention, type TranscriptTool } from '../import/format.ts';
+import { isJsonLines, type Retention, type TranscriptTool } from '../plan/format.ts';
 import { heldBy, isUnchanged, type Source } from '../sources/index.ts';
 import { discover, type FoundFile, type Search } from './discover.ts';
 import { makeExcludes } from './excludes.ts';

@@ -1,7 +1,7 @@
 import { basename, join } from 'node:path';
 import type { JsonObject } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
-import { given, isJsonLines, type Place, type TranscriptTool } from '../import/format.ts';
+import { given, isJsonLines, type Place, type TranscriptTool } from '../plan/format.ts';
 
 /** A tool whose transcripts are recognised by their records or their name, and not read yet. */
 function recognised(

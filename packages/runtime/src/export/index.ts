@@ -5,7 +5,7 @@
  * `transcript.ts` says with which id, and where the program looks for it. All read through the same store: `clean-store.ts`
  * gives large texts whole and takes secrets out, `contexts.ts` divides a session where its model began anew, and
  * `output-text.ts` makes a text of what a tool returned. A form is written in pieces while the tape is read. Reads only.
- * Imports `import` for the marks, `logs`, `ui`, `stream`, `store-of` and `fields`.
+ * Imports `plan` for the marks, `logs`, `ui`, `stream`, `store-of` and `fields`.
  */
 import type { Point, Redact, Secret } from '@tapedeck/tape';
 import { secretsIn } from '@tapedeck/tape/internal';

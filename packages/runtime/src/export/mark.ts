@@ -1,6 +1,6 @@
 import type { Entry, JsonObject } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
-import { contentSum } from '../import/exported.ts';
+import { contentSum } from '../plan/exported.ts';
 
 /**
  * What a record of another program says of the entry that it was made of: the session and the hash of the entry, those of the

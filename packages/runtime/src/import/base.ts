@@ -1,7 +1,7 @@
 import type { Draft, Entry, HomeStore, JsonObject, Seq } from '@tapedeck/tape';
 import { recordedUsage, renderEntry, renderState, select } from '@tapedeck/tape/internal';
-import { isSaid } from './imported.ts';
-import type { Base, ConversationPlan, ImportPlan } from './plan.ts';
+import { isSaid } from '../imported/imported.ts';
+import type { Base, ConversationPlan, ImportPlan } from '../plan/plan.ts';
 
 /** The entries of an exported session, by their hashes. */
 export interface Exported {

@@ -7,30 +7,30 @@ import {
   TapeError,
 } from '@tapedeck/tape';
 import type { OnProgress } from '@tapedeck/tape/store';
+import { type CopiedPart, copiedIn, isAsItWas, knownAsides } from '../copies/copied.ts';
+import { copiesIn } from '../copies/copies.ts';
+import { countedElsewhere } from '../copies/counted-elsewhere.ts';
+import type { Back, Begun } from '../copies/family.ts';
+import { firstKeyIn } from '../copies/first-said.ts';
+import { forkOf } from '../edges/fork-of.ts';
+import { isRefusal } from '../edges/refusal.ts';
+import { titleDraft } from '../edges/titles.ts';
+import { type Change, changeOf, commonOf, sameOf, saysNothingNew, spineOf } from '../imported/change.ts';
+import { continuedNote, resumedBranchNote, resumedNote } from '../imported/copy-notes.ts';
+import { type Imported, importedIn, nothingImported, rewindMode, type Shown } from '../imported/imported.ts';
+import type { SharedCounts } from '../imported/ledger.ts';
+import { type Origins, sourceOf } from '../imported/origins.ts';
+import { OwnSessions } from '../imported/own-sessions.ts';
+import { withRefs } from '../imported/refs.ts';
+import type { ImportError } from '../lines/errors.ts';
+import { wholeDraft } from '../plan/later-draft.ts';
+import { isStandIn } from '../plan/output.ts';
+import type { Base, ConversationPlan, ImportPlan } from '../plan/plan.ts';
 import { hasBase } from './base.ts';
-import { type Change, changeOf, commonOf, sameOf, saysNothingNew, spineOf } from './change.ts';
-import { type CopiedPart, copiedIn, isAsItWas, knownAsides } from './copied.ts';
-import { copiesIn } from './copies.ts';
-import { continuedNote, resumedBranchNote, resumedNote } from './copy-notes.ts';
-import { countedElsewhere } from './counted-elsewhere.ts';
-import type { ImportError } from './errors.ts';
-import type { Back, Begun } from './family.ts';
-import { firstKeyIn } from './first-said.ts';
-import { forkOf } from './fork-of.ts';
-import { type Imported, importedIn, nothingImported, rewindMode, type Shown } from './imported.ts';
 import { createInPieces } from './in-pieces.ts';
 import { inheritedOf } from './inherited-part.ts';
-import { wholeDraft } from './later-draft.ts';
-import type { SharedCounts } from './ledger.ts';
-import { type Origins, sourceOf } from './origins.ts';
-import { isStandIn } from './output.ts';
-import { OwnSessions } from './own-sessions.ts';
 import { isParted } from './parted.ts';
-import type { Base, ConversationPlan, ImportPlan } from './plan.ts';
 import { nothing, type Reconciled, repairsIn } from './reconciled.ts';
-import { withRefs } from './refs.ts';
-import { isRefusal } from './refusal.ts';
-import { titleDraft } from './titles.ts';
 
 /** What is written, and how. */
 export interface Writing {

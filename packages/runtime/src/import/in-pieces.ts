@@ -1,6 +1,6 @@
 import type { Draft, HomeStore } from '@tapedeck/tape';
 import type { OnProgress } from '@tapedeck/tape/store';
-import { LaterDraft, wholeDraft } from './later-draft.ts';
+import { LaterDraft, wholeDraft } from '../plan/later-draft.ts';
 import { type Reconciled, repairsIn } from './reconciled.ts';
 
 /** Drafts of a new session, and their bytes, that are written in one transaction, before all of them become visible. */

@@ -1,7 +1,7 @@
 import type { Draft } from '@tapedeck/tape';
 import { isObject, titleLine } from '@tapedeck/tape/internal';
-import { blocksOf } from './blocks.ts';
-import { wholeDraft } from './later-draft.ts';
+import { blocksOf } from '../imported/blocks.ts';
+import { wholeDraft } from '../plan/later-draft.ts';
 
 /** What the own part of a branch says in the entries that its session inherits. */
 export interface Inherited {

@@ -1,11 +1,11 @@
 import type { Draft, HomeStore, Seq } from '@tapedeck/tape';
-import { begins } from './blocks.ts';
-import { type Change, isSame, spineOf } from './change.ts';
-import { resumedAs } from './copy-notes.ts';
-import type { Imported, Shown } from './imported.ts';
-import { wholeDraft } from './later-draft.ts';
-import { isStandIn } from './output.ts';
-import { type ConversationPlan, type ImportPlan, isAside } from './plan.ts';
+import { begins } from '../imported/blocks.ts';
+import { type Change, isSame, spineOf } from '../imported/change.ts';
+import { resumedAs } from '../imported/copy-notes.ts';
+import type { Imported, Shown } from '../imported/imported.ts';
+import { wholeDraft } from '../plan/later-draft.ts';
+import { isStandIn } from '../plan/output.ts';
+import { type ConversationPlan, type ImportPlan, isAside } from '../plan/plan.ts';
 
 /** A source, as it was read now. */
 interface Reading {

@@ -1,10 +1,10 @@
 import { type Entry, type HomeStore, type Seq, TapeError } from '@tapedeck/tape';
-import { changeOf } from './change.ts';
-import type { Cleaner } from './cleaner.ts';
+import { changeOf } from '../imported/change.ts';
+import type { Cleaner } from '../imported/cleaner.ts';
+import { importedIn, isImportRewind, isSaid, keyOf } from '../imported/imported.ts';
+import { wholeDraft } from '../plan/later-draft.ts';
+import { type ConversationPlan, isAside } from '../plan/plan.ts';
 import { rewindDraft } from './conversation-writer.ts';
-import { importedIn, isImportRewind, isSaid, keyOf } from './imported.ts';
-import { wholeDraft } from './later-draft.ts';
-import { type ConversationPlan, isAside } from './plan.ts';
 import { prepared } from './reconcile.ts';
 import { type Reconciled, repairsIn } from './reconciled.ts';
 

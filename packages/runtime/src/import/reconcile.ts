@@ -1,28 +1,34 @@
+/**
+ * Transcripts on tapes: `reconcile.ts` makes the sessions of a home read as a plan does, `conversation-writer.ts` writes
+ * one conversation of it, behind what the session has of it (`base.ts`, `parted.ts`), and `reconcile-end.ts` the end of a
+ * file that grew, without reading the rest. Imports `edges` and what lies below.
+ */
+
 import type { Draft, HomeStore } from '@tapedeck/tape';
 import type { OnProgress } from '@tapedeck/tape/store';
+import { beginsLike } from '../copies/begins-like.ts';
+import { beginningIn, behindCompaction } from '../copies/behind-compaction.ts';
+import { copiesIn } from '../copies/copies.ts';
+import type { Begun } from '../copies/family.ts';
+import { behindResumed, type Resumed, resumedFrom } from '../copies/resumed.ts';
+import { recordDerived } from '../edges/derived.ts';
+import { linkSessions } from '../edges/edges.ts';
+import { mergeEnded } from '../edges/merge-ended.ts';
+import { deleteMisplaced } from '../edges/misplaced.ts';
+import { deleteReturned } from '../edges/returned.ts';
+import { saveTitle } from '../edges/titles.ts';
+import type { Cleaner } from '../imported/cleaner.ts';
+import { refusalOf } from '../imported/forgotten.ts';
+import type { Shown } from '../imported/imported.ts';
+import { SharedCounts } from '../imported/ledger.ts';
+import { Origins, sessionOf } from '../imported/origins.ts';
+import { cleaned } from '../imported/raw-form.ts';
+import { changedLater } from '../plan/later-draft.ts';
+import type { Base, ConversationPlan, ImportPlan } from '../plan/plan.ts';
 import { countedIn, type Exported, exportedOf, hasBase, withBase } from './base.ts';
-import { beginsLike } from './begins-like.ts';
-import { beginningIn, behindCompaction } from './behind-compaction.ts';
-import type { Cleaner } from './cleaner.ts';
 import { ConversationWriter, type Writing } from './conversation-writer.ts';
-import { copiesIn } from './copies.ts';
-import { recordDerived } from './derived.ts';
-import { linkSessions } from './edges.ts';
-import type { Begun } from './family.ts';
 import { fitting } from './fitting.ts';
-import { refusalOf } from './forgotten.ts';
-import type { Shown } from './imported.ts';
-import { changedLater } from './later-draft.ts';
-import { SharedCounts } from './ledger.ts';
-import { mergeEnded } from './merge-ended.ts';
-import { deleteMisplaced } from './misplaced.ts';
-import { Origins, sessionOf } from './origins.ts';
-import type { Base, ConversationPlan, ImportPlan } from './plan.ts';
-import { cleaned } from './raw-form.ts';
 import { nothing, type Reconciled } from './reconciled.ts';
-import { behindResumed, type Resumed, resumedFrom } from './resumed.ts';
-import { deleteReturned } from './returned.ts';
-import { saveTitle } from './titles.ts';
 
 /** How an import is written. */
 export interface ReconcileOptions {

@@ -1,5 +1,5 @@
 import type { Draft, TapeError } from '@tapedeck/tape';
-import type { ImportError } from './errors.ts';
+import type { ImportError } from '../lines/errors.ts';
 
 /** What an import wrote of one conversation. */
 export interface Reconciled {

@@ -1,5 +1,5 @@
-import { valuesIn } from '../import/json-line.ts';
-import type { JsonLine } from '../import/json-lines.ts';
+import { valuesIn } from './json-line.ts';
+import type { JsonLine } from './json-lines.ts';
 
 /** What is left of a longer line is collected at once: it takes several times its size. */
 const bytesMax = 4 * 1024 * 1024;

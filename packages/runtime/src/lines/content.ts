@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { constants, createGunzip, createZstdDecompress } from 'node:zlib';
 import { quote } from '@tapedeck/tape/internal';
-import { ImportError } from '../import/errors.ts';
+import { ImportError } from './errors.ts';
 import { cannotRead, type OpenFile } from './open.ts';
 
 /** How a file is compressed. */

@@ -1,6 +1,6 @@
 import { createHash, type Hash } from 'node:crypto';
-import { ImportError } from '../import/errors.ts';
-import { shown } from '../import/json-line.ts';
+import { ImportError } from './errors.ts';
+import { shown } from './json-line.ts';
 
 /**
  * What content is known by: a digest of each whole block, and one of what follows. Two digests tell up to which block

@@ -1,3 +1,10 @@
+/**
+ * Files of lines: `open.ts` and `content.ts` open and unpack one, `lines.ts` reads the lines behind what was read before,
+ * `digest.ts` and `state.ts` say what that was, and `kept.ts` keeps lines of which a later version of the file has more.
+ * `json-lines.ts` and the files below it read JSON, also of damaged lines, within `record-limit.ts` and `value-limit.ts`.
+ * What cannot be read is an error of `errors.ts`. Imports no other room.
+ */
+
 export { type Compression, compressionIn, contentOf } from './content.ts';
 export { blockStart, ContentDigest, commonBytes, type Digest } from './digest.ts';
 export { KeptLines } from './kept.ts';

@@ -1,7 +1,7 @@
 import type { JsonObject } from '@tapedeck/tape';
-import type { JsonLine, RecordList } from '../import/json-lines.ts';
 import { collecting, takenBy } from './collect.ts';
 import { otherContent } from './digest.ts';
+import type { JsonLine, RecordList } from './json-lines.ts';
 import type { OpenFile } from './open.ts';
 import { type LineRecords, recordsOf } from './parse.ts';
 import { type RecordPlace, RecordPlaces } from './record-places.ts';

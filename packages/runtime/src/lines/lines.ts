@@ -3,15 +3,16 @@
  * `open.ts` opens a regular file, and knows what happened to it meanwhile; `content.ts` decompresses; `splitter.ts` makes lines,
  * `parse.ts` records, and `digest.ts` what a later import knows the content by. Imports the room `import`.
  */
-import { ImportError } from '../import/errors.ts';
-import { lineBytesMax, shown } from '../import/json-line.ts';
-import { type JsonLine, tooManyRecords } from '../import/json-lines.ts';
-import { excessOf } from '../import/record-limit.ts';
+
 import { collecting } from './collect.ts';
 import { type ContentLimits, contentOf } from './content.ts';
 import { blockStart, ContentDigest, type Digest, otherContent } from './digest.ts';
+import { ImportError } from './errors.ts';
+import { lineBytesMax, shown } from './json-line.ts';
+import { type JsonLine, tooManyRecords } from './json-lines.ts';
 import type { OpenFile } from './open.ts';
 import { type LineFault, recordsOf } from './parse.ts';
+import { excessOf } from './record-limit.ts';
 import { type LinePlace, LineSplitter, type SplitLine } from './splitter.ts';
 
 /** What one piece of a file brought. */

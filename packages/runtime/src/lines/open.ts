@@ -1,6 +1,6 @@
 import { type BigIntStats, closeSync, constants, fstatSync, openSync, readSync, statSync } from 'node:fs';
 import { quote } from '@tapedeck/tape/internal';
-import { ImportError } from '../import/errors.ts';
+import { ImportError } from './errors.ts';
 
 /** What the system says of a file, as texts where a number would lose digits. */
 export interface FileFacts {

@@ -1,7 +1,7 @@
 import { isObject } from '@tapedeck/tape/internal';
-import { ImportError, type ImportErrorCode } from '../import/errors.ts';
-import { noObject, parseLine, plainRecord, valuesIn } from '../import/json-line.ts';
-import { isBlank, type JsonLine } from '../import/json-lines.ts';
+import { ImportError, type ImportErrorCode } from './errors.ts';
+import { noObject, parseLine, plainRecord, valuesIn } from './json-line.ts';
+import { isBlank, type JsonLine } from './json-lines.ts';
 import type { SplitLine } from './splitter.ts';
 
 /** What is wrong with a line, and what of it was read nevertheless. */

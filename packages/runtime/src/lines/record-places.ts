@@ -1,4 +1,4 @@
-import type { JsonLine } from '../import/json-lines.ts';
+import type { JsonLine } from './json-lines.ts';
 
 /** Where a record is in its file. */
 export interface RecordPlace extends Pick<JsonLine, 'line' | 'offset' | 'bytes'> {

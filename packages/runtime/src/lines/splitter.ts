@@ -1,4 +1,4 @@
-import type { ByteLine } from '../import/byte-lines.ts';
+import type { ByteLine } from './byte-lines.ts';
 
 /** A line, or one that was not kept since it is too long: it has no bytes, and its length is in `length`. */
 export interface SplitLine extends ByteLine {

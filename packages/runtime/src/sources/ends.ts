@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import type { JsonObject } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
-import type { FoundInFile } from '../import/found-in-file.ts';
+import type { FoundInFile } from '../formats/found-in-file.ts';
 import type { LeftTape } from '../import/reconcile-end.ts';
 import type { ReadState } from '../lines/index.ts';
 import type { Source } from './source.ts';

@@ -1,7 +1,8 @@
 /**
  * The files in which sessions of other agents were seen, and how far each was read. A session is what its tool calls it; a
  * file is where it was seen, and may grow, move, be compressed, copied, rewritten or go. `recognise.ts` says which of these
- * happened, `table.ts` keeps what is known in a file of the home, and `ends.ts` where a large file can be read on. Imports the rooms `lines` and `import`.
+ * happened, `table.ts` keeps what is known in a file of the home, and `ends.ts` where a large file can be read on. Imports the
+ * rooms `import`, `formats`, `plan` and `lines`.
  */
 export { idsHave, numbersOf, type SourceEnd } from './ends.ts';
 export { beginningAs, type Held, heldBy, isUnchanged, recognise, type Seen } from './recognise.ts';

@@ -1,4 +1,4 @@
-import { ImportError } from '../import/errors.ts';
+import { ImportError } from '../lines/errors.ts';
 import {
   beginning,
   blockStart,

@@ -1,5 +1,5 @@
-import type { Role } from '../import/format.ts';
 import type { Compression, FileFacts, ReadState } from '../lines/index.ts';
+import type { Role } from '../plan/format.ts';
 
 /**
  * A file in which a session was seen, and how far it was read. It is no truth: without it the file is read from its

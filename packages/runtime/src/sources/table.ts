@@ -13,7 +13,7 @@ import {
   writeSync,
 } from 'node:fs';
 import { isObject } from '@tapedeck/tape/internal';
-import { ImportError } from '../import/errors.ts';
+import { ImportError } from '../lines/errors.ts';
 import { cannotRead, kindOf, reasonOf } from '../lines/index.ts';
 import { SourceEnds } from './ends.ts';
 import { rowOf, sourceIn, version } from './row.ts';

@@ -1,13 +1,13 @@
 import type { HomeStore } from '@tapedeck/tape';
 import type { FoundFile } from '../discovery/index.ts';
-import type { Cleaner } from '../import/cleaner.ts';
-import type { TranscriptTool } from '../import/format.ts';
-import { bothOf, type FoundInFile, foundBefore } from '../import/found-in-file.ts';
-import type { RecordList } from '../import/json-lines.ts';
-import type { OpenEnd } from '../import/open-end.ts';
+import { bothOf, type FoundInFile, foundBefore } from '../formats/found-in-file.ts';
 import { leftTape, reconcileEnd } from '../import/reconcile-end.ts';
 import { nothing, type Reconciled } from '../import/reconciled.ts';
+import type { Cleaner } from '../imported/cleaner.ts';
 import { type OpenFile, openFile, stateBefore } from '../lines/index.ts';
+import type { RecordList } from '../lines/json-lines.ts';
+import type { TranscriptTool } from '../plan/format.ts';
+import type { OpenEnd } from '../plan/open-end.ts';
 import {
   idsHave,
   numbersOf,

@@ -1,5 +1,5 @@
 import type { FoundFile } from '../discovery/index.ts';
-import type { TranscriptTool } from '../import/format.ts';
+import type { TranscriptTool } from '../plan/format.ts';
 
 /** The files of one conversation: its transcript, and those of its subagents with their outputs. */
 export interface Conversation {

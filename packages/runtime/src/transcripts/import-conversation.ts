@@ -2,15 +2,15 @@ import { type HomeStore, TapeError } from '@tapedeck/tape';
 import { quote } from '@tapedeck/tape/internal';
 import type { OnProgress } from '@tapedeck/tape/store';
 import type { FoundFile } from '../discovery/index.ts';
-import { type Cleaner, cleanerFor } from '../import/cleaner.ts';
-import { ImportError } from '../import/errors.ts';
-import type { SourcePlan, TranscriptTool } from '../import/format.ts';
-import type { FoundInFile } from '../import/found-in-file.ts';
-import type { ConversationPlan } from '../import/plan.ts';
+import type { FoundInFile } from '../formats/found-in-file.ts';
 import { type ReconcileOptions, reconcile } from '../import/reconcile.ts';
 import type { Reconciled } from '../import/reconciled.ts';
-import { noCounts } from '../import/transcript.ts';
+import { type Cleaner, cleanerFor } from '../imported/cleaner.ts';
+import { ImportError } from '../lines/errors.ts';
 import { factsAt, type OpenFile, openFile } from '../lines/index.ts';
+import type { SourcePlan, TranscriptTool } from '../plan/format.ts';
+import type { ConversationPlan } from '../plan/plan.ts';
+import { noCounts } from '../plan/transcript.ts';
 import {
   beginningAs,
   isUnchanged,

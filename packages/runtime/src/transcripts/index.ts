@@ -4,8 +4,8 @@
  * @privateRemarks
  * `tools.ts` lists the formats that are known, `conversations.ts` says which files belong together, and what is new in them
  * is brought by `import-conversation.ts`; `read-file.ts` is one file for the reader of its format. `mark-gone.ts` marks the
- * sessions whose files are gone, and `record-export.ts` keeps what an export wrote from being read. Imports the rooms `discovery`,
- * `sources`, `lines` and `import`.
+ * sessions whose files are gone, and `record-export.ts` keeps what an export wrote from being read. Imports the rooms `discovery`
+ * and `sources`, `import`, and what lies below that.
  *
  * @module @tapedeck/runtime/import
  */
@@ -18,23 +18,22 @@ export {
   type Search,
   type Stranger,
 } from '../discovery/index.ts';
-export type { AgentSource } from '../import/claude-code/agents.ts';
-export { type ClaudeCodeSource, planClaudeCode } from '../import/claude-code/plan-of.ts';
-export { claudeCode } from '../import/claude-code/tool.ts';
-export { type Cleaner, cleanerFor } from '../import/cleaner.ts';
-export { derivedIn, type RecordedEdge } from '../import/derived.ts';
-export { ImportError, type ImportErrorCode } from '../import/errors.ts';
-export type {
-  Identity,
-  Place,
-  Retention,
-  Role,
-  SourceFile,
-  SourcePlan,
-  TranscriptTool,
-} from '../import/format.ts';
-export type { FoundInFile } from '../import/found-in-file.ts';
-export type { IrregularLine } from '../import/irregular.ts';
+export { derivedIn, type RecordedEdge } from '../edges/derived.ts';
+export type { AgentSource } from '../formats/claude-code/agents.ts';
+export { type ClaudeCodeSource, planClaudeCode } from '../formats/claude-code/plan-of.ts';
+export { claudeCode } from '../formats/claude-code/tool.ts';
+export type { FoundInFile } from '../formats/found-in-file.ts';
+export {
+  type ReadOptions,
+  type ReadPlan,
+  readTranscript,
+  type TranscriptFormat,
+} from '../formats/read-transcript.ts';
+export { type ReconcileOptions, reconcile } from '../import/reconcile.ts';
+export type { Reconciled } from '../import/reconciled.ts';
+export { type Cleaner, cleanerFor } from '../imported/cleaner.ts';
+export { Origins } from '../imported/origins.ts';
+export { ImportError, type ImportErrorCode } from '../lines/errors.ts';
 export {
   type BadLine,
   type JsonLine,
@@ -43,8 +42,17 @@ export {
   parseJsonLines,
   type RecordList,
   readJsonLines,
-} from '../import/json-lines.ts';
-export { Origins } from '../import/origins.ts';
+} from '../lines/json-lines.ts';
+export type {
+  Identity,
+  Place,
+  Retention,
+  Role,
+  SourceFile,
+  SourcePlan,
+  TranscriptTool,
+} from '../plan/format.ts';
+export type { IrregularLine } from '../plan/irregular.ts';
 export type {
   ConversationKind,
   ConversationPlan,
@@ -52,16 +60,8 @@ export type {
   ImportPlan,
   ParentEdge,
   PlacedAside,
-} from '../import/plan.ts';
-export {
-  type ReadOptions,
-  type ReadPlan,
-  readTranscript,
-  type TranscriptFormat,
-} from '../import/read-transcript.ts';
-export { type ReconcileOptions, reconcile } from '../import/reconcile.ts';
-export type { Reconciled } from '../import/reconciled.ts';
-export { noCounts, type TranscriptCounts } from '../import/transcript.ts';
+} from '../plan/plan.ts';
+export { noCounts, type TranscriptCounts } from '../plan/transcript.ts';
 export { type Source, SourceTable } from '../sources/index.ts';
 export { type Conversation, conversationsIn } from './conversations.ts';
 export {

@@ -1,8 +1,8 @@
 import { type HomeStore, note } from '@tapedeck/tape';
 import { sourceGoneEvent } from '@tapedeck/tape/internal';
-import { appendBeside } from '../import/beside.ts';
-import { Origins } from '../import/origins.ts';
+import { appendBeside } from '../edges/beside.ts';
 import type { Reconciled } from '../import/reconciled.ts';
+import { Origins } from '../imported/origins.ts';
 import type { Source, SourceTable } from '../sources/index.ts';
 
 /**

@@ -1,17 +1,7 @@
 import type { FoundFile } from '../discovery/index.ts';
-import { ImportError } from '../import/errors.ts';
-import type { SourceFile, TranscriptTool } from '../import/format.ts';
-import type { FoundInFile } from '../import/found-in-file.ts';
-import { Irregularities } from '../import/irregular.ts';
-import { endsInside, mostlyBad } from '../import/json-line.ts';
-import {
-  type BadLine,
-  type JsonLine,
-  type JsonLines,
-  placesMax,
-  type RecordList,
-} from '../import/json-lines.ts';
-import { sessionJsonl } from '../import/session-jsonl.ts';
+import type { FoundInFile } from '../formats/found-in-file.ts';
+import { sessionJsonl } from '../formats/session-jsonl.ts';
+import { ImportError } from '../lines/errors.ts';
 import {
   compressionIn,
   contentOf,
@@ -23,6 +13,16 @@ import {
   type ReadState,
   stateOf,
 } from '../lines/index.ts';
+import { endsInside, mostlyBad } from '../lines/json-line.ts';
+import {
+  type BadLine,
+  type JsonLine,
+  type JsonLines,
+  placesMax,
+  type RecordList,
+} from '../lines/json-lines.ts';
+import type { SourceFile, TranscriptTool } from '../plan/format.ts';
+import { Irregularities } from '../plan/irregular.ts';
 import type { Source } from '../sources/index.ts';
 import { transcriptTools } from './tools.ts';
 

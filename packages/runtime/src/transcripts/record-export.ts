@@ -1,6 +1,6 @@
 import { sep } from 'node:path';
-import type { Place, TranscriptTool } from '../import/format.ts';
 import { openFile, stateOf } from '../lines/index.ts';
+import type { Place, TranscriptTool } from '../plan/format.ts';
 import type { SourceTable } from '../sources/index.ts';
 
 /** No import has read the file. */

@@ -1,0 +1,49 @@
+import type { HomeStore } from '@tapedeck/tape';
+import { importedEvent, isObject } from '@tapedeck/tape/internal';
+import { commonOf, spineOf } from '../imported/change.ts';
+import { importedIn } from '../imported/imported.ts';
+import { sessionOf } from '../imported/origins.ts';
+import type { Base, ConversationPlan, ImportPlan } from '../plan/plan.ts';
+import { copiesIn } from './copies.ts';
+import { firstKeyIn } from './first-said.ts';
+
+/**
+ * The session with which a new main conversation that has a base has the longest beginning in common, by the keys and contents
+ * of its entries: its source, or a copy of the same one. Of several, the one that its source names.
+ */
+export function beginsLike(
+  store: HomeStore,
+  { format, copyOf }: ImportPlan,
+  conversation: ConversationPlan & { readonly base: Base },
+): string | undefined {
+  const key = firstKeyIn(conversation);
+  const named = copyOf === undefined ? undefined : sessionOf(store, { format, session: copyOf });
+  const { base } = conversation;
+  const mains = key === undefined ? [] : copiesIn(store).mains(key);
+  const first = conversation.spine[0]?.key ?? '';
+  const others = [...mains, ...continuing(store, base.session)].flatMap((id) => {
+    const info = store.sessions.find(id);
+    const [begun] = store.entries.read(id, { key: `u:${first}`, limit: 1 });
+    return info?.lifecycle === 'active' && begun !== undefined ? info.session : [];
+  });
+  let best: { readonly session: string; readonly common: number } | undefined;
+  for (const session of new Set([...(named === undefined ? [] : [named]), ...others])) {
+    const common = commonOf(conversation, spineOf(importedIn(store, session, base).shown));
+    if (common > (best?.common ?? 0)) best = { session, common };
+  }
+  return best?.session;
+}
+
+/** The main conversations of imports that were forked from an exported session: one of them may be a copy of another. */
+function continuing(store: HomeStore, exported: string): readonly string[] {
+  const parent = store.sessions.find(exported)?.session;
+  return store.sessions
+    .list()
+    .flatMap(({ id, parent: of }) => (of === parent && isMain(store, id) ? [id] : []));
+}
+
+/** Whether a session is the main conversation of an import. */
+function isMain(store: HomeStore, id: string): boolean {
+  const [origin] = store.entries.read(id, { own: true, name: importedEvent, limit: 1 });
+  return isObject(origin?.payload) && origin.payload.conversation === undefined;
+}

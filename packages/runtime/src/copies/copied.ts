@@ -1,0 +1,69 @@
+import type { HomeStore, Seq } from '@tapedeck/tape';
+import { sessionOf } from '../imported/origins.ts';
+import type { ConversationPlan, ImportPlan } from '../plan/plan.ts';
+import { copiesIn } from './copies.ts';
+import type { Begun } from './family.ts';
+import { firstKeyIn } from './first-said.ts';
+
+/** The session from which a conversation forks, where, and how many drafts of the conversation precede that. */
+export interface CopiedPart {
+  readonly at: string;
+  readonly cut: Seq;
+  readonly count: number;
+  /** The keys of what was erased in the sessions that begin alike. */
+  readonly erased: ReadonlySet<string>;
+}
+
+/** A conversation that is written. */
+interface Copying {
+  readonly plan: ImportPlan;
+  readonly conversation: ConversationPlan;
+  /** The session of its parent. */
+  readonly from: { readonly session: string } | undefined;
+  readonly begun: Begun | undefined;
+  readonly as: string | undefined;
+}
+
+/**
+ * Where the home has most of a new conversation already, which may be another session than its parent: that of which the source
+ * is a copy, or a branch of that. What has all of a branch may be the session of a copy: the branch is a fork of its last entry
+ * then, so that a source has the same sessions whichever of its copies came before it.
+ */
+export function copiedIn(
+  store: HomeStore,
+  { plan, conversation, from, begun, as }: Copying,
+): CopiedPart | undefined {
+  if (as !== undefined || conversation.kind === 'subagent') return undefined;
+  const copies = copiesIn(store);
+  const family = copies.family(firstKeyIn(conversation));
+  if (family === undefined) return undefined;
+  const { format, copyOf } = plan;
+  const preferred =
+    from?.session ?? (copyOf === undefined ? undefined : sessionOf(store, { format, session: copyOf }));
+  const at = family.branching(conversation, preferred && store.sessions.find(preferred)?.id, begun);
+  return at && { at: at.id, cut: at.cut, count: at.count, erased: family.erased };
+}
+
+/** Whether the session of a branch shows that, and nothing else. */
+export function isAsItWas(
+  store: HomeStore,
+  session: string,
+  { conversation, begun, as }: Pick<Copying, 'conversation' | 'begun' | 'as'>,
+): boolean {
+  const { kind, base } = conversation;
+  if (kind !== 'branch' || base !== undefined || as !== undefined) return false;
+  const id = store.sessions.find(session)?.id ?? '';
+  const family = copiesIn(store).family(firstKeyIn(conversation));
+  return family?.shows(id, conversation, begun) === true && hasAsides(store, id, conversation);
+}
+
+/** The keys of those records of a conversation that are no part of it, and that a session has. */
+export function knownAsides(store: HomeStore, id: string, { asides }: ConversationPlan): ReadonlySet<string> {
+  const keys = asides.map(({ draft: { key = '' } }) => key);
+  return new Set(keys.filter((key) => [...store.entries.read(id, { key: `u:${key}` })].length > 0));
+}
+
+function hasAsides(store: HomeStore, id: string, conversation: ConversationPlan): boolean {
+  const known = knownAsides(store, id, conversation);
+  return conversation.asides.every(({ draft: { key = '' } }) => known.has(key));
+}

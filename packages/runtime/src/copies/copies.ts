@@ -1,0 +1,401 @@
+/**
+ * Copies: the sessions of the home that begin alike, by the ids of their records (`copies.ts`, `first-said.ts`) as trees
+ * (`family.ts`), or by what they say, whatever their ids are (`resemblance.ts`), of which `alike.ts` and `points.ts`
+ * conclude which one is the source. So a copy is written once, behind its source (`copied.ts`, `resumed.ts`,
+ * `behind-compaction.ts`), and its tokens are counted once (`counted-elsewhere.ts`). Imports `imported` and what lies
+ * below.
+ */
+
+import type { HomeStore, JsonObject, Seq } from '@tapedeck/tape';
+import { importedEvent, isObject } from '@tapedeck/tape/internal';
+import { continuedFrom, copyEvent, resumedAs } from '../imported/copy-notes.ts';
+import { isOfImport, keyOf } from '../imported/imported.ts';
+import { Ledger, SharedCounts } from '../imported/ledger.ts';
+import { sourceOf } from '../imported/origins.ts';
+import { Family } from './family.ts';
+import { answerId, compactionOf, firstKey, firstShownIn, saidBy } from './first-said.ts';
+
+/**
+ * The conversations of a home by the key of their first message and by their first answer, and those that are
+ * copies by what they are copies of. A copy begins with the records of its source, so that either finds the other, whichever
+ * was imported first. What sessions have is read once: `begin` and `end` of an import say when others may have written.
+ */
+class Copies {
+  readonly ledger: Ledger;
+  readonly #store: HomeStore;
+  /** All conversations that are no subagents, and of these the main ones, by their ULIDs. */
+  readonly #kin = new Map<string, Kin>();
+  /** Those of them that are not the main ones, by the sessions of tools from which they came, each with its key. */
+  readonly #branches = new Map<string, (readonly [id: string, conversation: string])[]>();
+  /** The main conversation of each session of a tool. */
+  readonly #mains = new Map<string, string>();
+  /** Those that lack a message or an answer. */
+  readonly #unfinished = new Set<string>();
+  readonly #byFirst = new Map<string, Group>();
+  /** Those whose first message says the same at the same time, whatever its key, and those that have a compaction. */
+  readonly #byBeginning = new Map<string, Set<string>>();
+  /** Those whose first answer is known by the same request or key. */
+  readonly #byAnswer = new Map<string, Group>();
+  /** Those that have a compaction, and those that begin with it. */
+  readonly #byBoundary = new Map<string, Group>();
+  readonly #beginningAt = new Map<string, Group>();
+  readonly #of = new Map<string, Group>();
+  readonly #sources = new Map<string, Set<string>>();
+  /** Those that this process wrote since they were read. */
+  readonly #wrote = new Set<string>();
+  /** The last line of the lineage that was read. */
+  #g = 0;
+  /** The state of the home behind the last import. */
+  #changes: number | undefined;
+  /** How often others may have written. */
+  #round = 0;
+
+  constructor(store: HomeStore) {
+    this.#store = store;
+    this.ledger = new Ledger(store);
+  }
+
+  /** How often others may have written. */
+  get round(): number {
+    return this.#round;
+  }
+
+  /** An import begins: where another process wrote since the last one, all that is known is looked at anew. */
+  begin(): void {
+    if (this.#changes === this.#store.changes()) return;
+    this.#round += 1;
+    for (const id of this.#unfinished) this.#wrote.add(id);
+  }
+
+  /** An import ends. */
+  end(): void {
+    this.#readOn();
+    this.#changes = this.#store.changes();
+  }
+
+  /** A session was written. */
+  wrote(id: string): void {
+    this.#wrote.add(id);
+    const kin = this.#kin.get(id);
+    if (kin !== undefined) kin.writes += 1;
+  }
+
+  /** The conversations whose first answer is that to a request, main ones first. */
+  answeredFirst(request: string): readonly string[] {
+    this.#readOn();
+    const { mains = [], ids = [] } = this.#byAnswer.get(request) ?? {};
+    return [...new Set([...mains, ...ids])];
+  }
+
+  /** The sessions of a session of a tool beside the main one, without subagents, by their ids, and their conversations. */
+  branchesOf(source: string): readonly (readonly [id: string, conversation: string])[] {
+    this.#readOn();
+    return this.#branches.get(source) ?? [];
+  }
+
+  /** The session of a tool from which a session came. */
+  sourceOf(id: string): string | undefined {
+    this.#readOn();
+    return this.#kin.get(id)?.source;
+  }
+
+  /**
+   * The sessions of tools that have a beginning in common with that of a session, or with one that has: the ULIDs of their
+   * conversations, main ones first.
+   */
+  resembling(id: string): ReadonlyMap<string, readonly string[]> {
+    this.#readOn();
+    const found = new Map<string, readonly string[]>();
+    const left = new Set([this.#kin.get(id)?.source]);
+    const looked = new Set<string>();
+    // What is added meanwhile is looked at, too.
+    for (const source of left) {
+      const main = this.#mains.get(source ?? '');
+      if (source === undefined || main === undefined) continue;
+      const ids = [main, ...(this.#branches.get(source) ?? []).map(([branch]) => branch)];
+      found.set(source, ids);
+      left.add(this.namedSource(main));
+      const { session = '' } = this.#kin.get(main) ?? {};
+      for (const copy of this.#of.get(session)?.ids ?? []) left.add(this.#kin.get(copy)?.source);
+      for (const { beginning, compactions } of ids.flatMap((one) => this.#kin.get(one) ?? []))
+        for (const said of [beginning ?? '', ...compactions.keys()]) {
+          if (looked.has(said)) continue;
+          looked.add(said);
+          for (const one of this.#byBeginning.get(said) ?? []) left.add(this.#kin.get(one)?.source);
+        }
+    }
+    return found;
+  }
+
+  /** The session of a tool of which a session names itself a copy, where it is here. */
+  namedSource(id: string): string | undefined {
+    const { format = '' } = this.#kin.get(id) ?? {};
+    const named = [...(this.#sources.get(id) ?? [])].map((of) => sourceOf(format, of));
+    return named.find((source) => this.#mains.has(source));
+  }
+
+  /** The key that the first message which a session shows has in its source; empty where that is not known. */
+  firstOf(id: string): string {
+    const kin = this.#kin.get(id);
+    const main = this.#mains.get(kin?.source ?? '') ?? '';
+    const { resumed } = this.#kin.get(main) ?? {};
+    const isInherited = resumed !== undefined && kin?.shown === firstKey(this.#store, main);
+    return (isInherited ? resumed : kin?.shown) ?? '';
+  }
+
+  /** What a session is as: it changes when that is written, here or perhaps by others. */
+  stateOf(id: string): string {
+    return `${this.#round} ${this.#kin.get(id)?.writes}`;
+  }
+
+  /** The main conversations whose first message has a key. */
+  mains(key: string): readonly string[] {
+    this.#readOn();
+    return this.#byFirst.get(key)?.mains ?? [];
+  }
+
+  /** The sessions that begin with a message, as a tree. */
+  family(key: string | undefined): Family | undefined {
+    this.#readOn();
+    const group = key === undefined ? undefined : this.#byFirst.get(key);
+    if (group === undefined) return undefined;
+    group.family ??= new Family(this.#store);
+    for (const id of this.#freshIn(group)) group.family.read(id);
+    return group.family;
+  }
+
+  /** The tokens of the sessions whose first answer is known by the same request or key. */
+  countsOf(answer: string): SharedCounts | undefined {
+    this.#readOn();
+    return this.#counts(this.#byAnswer.get(answer));
+  }
+
+  /** The sessions that have a compaction. */
+  compactedAt(compaction: string): Iterable<string> {
+    this.#readOn();
+    return this.#byBoundary.get(compaction)?.ids ?? [];
+  }
+
+  /** The tokens of the sessions that have a compaction, or only of those that begin with it. */
+  countsBehind(compaction: string, isFirst: boolean): SharedCounts | undefined {
+    this.#readOn();
+    return this.#counts((isFirst ? this.#byBoundary : this.#beginningAt).get(compaction));
+  }
+
+  /** The tokens of the sessions that say that they are copies of a session of a tool. */
+  countsOfCopies(session: string): SharedCounts | undefined {
+    this.#readOn();
+    return this.#counts(this.#of.get(session));
+  }
+
+  #counts(group: Group | undefined): SharedCounts | undefined {
+    if (group === undefined) return undefined;
+    group.counts ??= new SharedCounts(this.ledger);
+    for (const id of this.#freshIn(group)) group.counts.add(id);
+    return group.counts;
+  }
+
+  /** Those of some sessions that have to be read. */
+  #freshIn(group: Group): readonly string[] {
+    const fresh = [...(group.round === this.#round ? group.fresh : group.ids)];
+    group.fresh.clear();
+    group.round = this.#round;
+    return fresh;
+  }
+
+  /** The sessions that say that they are copies of a session of a tool. */
+  of(session: string): Iterable<string> {
+    this.#readOn();
+    return this.#of.get(session)?.ids ?? [];
+  }
+
+  /** Whether a session names another one, by its id, as that of which it is a copy. */
+  isCopyOf(id: string, other: string | undefined): boolean {
+    const sources = [...(this.#sources.get(id) ?? [])];
+    return other !== undefined && sources.some((of) => this.#store.sessions.find(of)?.id === other);
+  }
+
+  /** Whether a session names the one of which it is a copy, and that is here. */
+  isPlaced(id: string): boolean {
+    return [...(this.#sources.get(id) ?? [])].some((of) => this.#store.sessions.find(of) !== undefined);
+  }
+
+  add(of: string, id: string): void {
+    join(this.#of, of, id, true);
+    put(this.#sources, id, of);
+    // Where it belongs is another question now.
+    for (const group of this.#kin.get(id)?.groups ?? []) group.fresh.add(id);
+  }
+
+  #readOn(): void {
+    const fresh = new Set<string>();
+    const types = ['session', 'fork'] as const;
+    for (const { g, session } of this.#store.lineage.read({ from: this.#g + 1, types })) {
+      this.#g = g;
+      if (this.#isNewKin(session)) fresh.add(session);
+    }
+    for (const id of this.#wrote) {
+      // A fork says only with its first entries what it is.
+      if (this.#isNewKin(id)) fresh.add(id);
+      for (const group of this.#kin.get(id)?.groups ?? []) group.fresh.add(id);
+      for (const of of this.#sources.get(id) ?? []) this.#of.get(of)?.fresh.add(id);
+      const isRewound = this.#readMarks(id);
+      if (isRewound || this.#unfinished.has(id)) fresh.add(id);
+    }
+    this.#wrote.clear();
+    for (const id of fresh) this.#look(id);
+  }
+
+  #isNewKin(id: string): boolean {
+    const origin = this.#kin.has(id) ? undefined : originIn(this.#store, id);
+    if (origin === undefined) return false;
+    const { format, session, conversation } = origin;
+    const isMain = conversation === undefined;
+    const source = sourceOf(format, session);
+    const of = { format: String(format), session: String(session) };
+    this.#kin.set(id, {
+      isMain,
+      source,
+      ...of,
+      compactions: new Map(),
+      groups: new Set(),
+      read: 0,
+      writes: 0,
+    });
+    this.#readMarks(id);
+    if (!isMain)
+      this.#branches.set(source, [...(this.#branches.get(source) ?? []), [id, String(conversation)]]);
+    this.#unfinished.add(id);
+    if (isMain) {
+      if (!this.#mains.has(source)) this.#mains.set(source, id);
+      this.#readCopy(id);
+    }
+    return true;
+  }
+
+  /** Looks for the first message and the first answer of a session. */
+  #look(id: string): void {
+    const kin = this.#kin.get(id);
+    if (kin === undefined) return;
+    // The keys that it inherits are not those of its source.
+    kin.resumed ??= resumedAs(this.#store, id);
+    const first = kin.resumed === undefined ? firstKey(this.#store, id) : '';
+    if (first !== undefined && first !== '') this.#join(this.#byFirst, first, id);
+    // It says something else when its summary comes later.
+    for (const [compaction, seq] of kin.compactions) {
+      if (!this.#isFirst(id, seq)) break;
+      this.#join(this.#beginningAt, compaction, id);
+    }
+    const { message, answer } = firstShownIn(this.#store, id);
+    if (message !== undefined) {
+      const beginning = saidBy(message);
+      this.#byBeginning.get(kin.beginning ?? '')?.delete(id);
+      kin.beginning = beginning;
+      kin.shown = keyOf(message);
+      put(this.#byBeginning, beginning, id);
+    }
+    if (answer === undefined) return;
+    if (first !== undefined) this.#unfinished.delete(id);
+    this.#join(this.#byAnswer, answerId(answer), id);
+  }
+
+  /** Looks for the compactions that a session has by now, and says whether it shows less: perhaps another beginning. */
+  #readMarks(id: string): boolean {
+    const [kin, info] = [this.#kin.get(id), this.#store.sessions.find(id)];
+    if (kin === undefined || info === undefined || info.head === kin.read) return false;
+    const from = kin.read + 1;
+    for (const entry of this.#store.entries.read(id, { kind: 'anchor', from })) {
+      if (entry.mark !== 'boundary' || !isOfImport(entry)) continue;
+      const compaction = compactionOf(entry);
+      kin.compactions.set(compaction, entry.seq);
+      this.#join(this.#byBoundary, compaction, id);
+      put(this.#byBeginning, compaction, id);
+    }
+    kin.read = info.head;
+    const [rewind] = this.#store.entries.read(id, { kind: 'rewind', from, limit: 1 });
+    return rewind !== undefined;
+  }
+
+  /** Whether no message of a session precedes a position. */
+  #isFirst(id: string, seq: Seq): boolean {
+    const [message] = this.#store.entries.read(id, { kind: 'message', to: seq, limit: 1 });
+    return message === undefined;
+  }
+
+  #join(groups: Map<string, Group>, by: string, id: string): void {
+    const kin = this.#kin.get(id);
+    kin?.groups.add(join(groups, by, id, kin.isMain));
+  }
+
+  #readCopy(id: string): void {
+    for (const { payload } of this.#store.entries.read(id, { own: true, name: copyEvent }))
+      if (isObject(payload) && typeof payload.session === 'string') this.add(payload.session, id);
+  }
+}
+
+/** A conversation of an import that is no subagent. */
+interface Kin {
+  readonly isMain: boolean;
+  /** The session of a tool from which it came. */
+  readonly source: string;
+  /** Its tool, and the id that this gave it. */
+  readonly format: string;
+  readonly session: string;
+  /** What the first message that it shows says, and the key of that. */
+  beginning?: string;
+  shown?: string;
+  /** Of one that was resumed under new ids, the key of its first message in its source. */
+  resumed?: string | undefined;
+  /** Its compactions, and where they are. */
+  readonly compactions: Map<string, Seq>;
+  /** How far its tape was read for compactions and rewinds. */
+  read: Seq;
+  /** How often it was written. */
+  writes: number;
+  /** With which others it has something in common. */
+  readonly groups: Set<Group>;
+}
+
+/** Sessions that have something in common. */
+interface Group {
+  readonly ids: Set<string>;
+  /** Those that are main conversations. */
+  readonly mains: string[];
+  /** Those that have something new. */
+  readonly fresh: Set<string>;
+  /** When all of them were read. */
+  round: number;
+  family?: Family;
+  counts?: SharedCounts;
+}
+
+function join(groups: Map<string, Group>, by: string, id: string, isMain: boolean): Group {
+  const group = groups.get(by) ?? { ids: new Set<string>(), mains: [], fresh: new Set<string>(), round: -1 };
+  groups.set(by, group);
+  if (group.ids.has(id)) return group;
+  group.ids.add(id);
+  if (isMain) group.mains.push(id);
+  group.fresh.add(id);
+  return group;
+}
+
+function put(map: Map<string, Set<string>>, key: string, id: string): void {
+  const ids = map.get(key) ?? new Set();
+  map.set(key, ids.add(id));
+}
+
+const known = new WeakMap<HomeStore, Copies>();
+
+/** What is known of the copies in a home. It is read once, and then as far as the lineage has grown. */
+export function copiesIn(store: HomeStore): Copies {
+  const found = known.get(store) ?? new Copies(store);
+  known.set(store, found);
+  return found;
+}
+
+/** Where a conversation of an import comes from; undefined for a subagent, for what continues an export, and for any other session. */
+function originIn(store: HomeStore, id: string): JsonObject | undefined {
+  if (store.sessions.find(id)?.kind !== 'session') return undefined;
+  const [origin] = store.entries.read(id, { own: true, name: importedEvent, limit: 1 });
+  return isObject(origin?.payload) && continuedFrom(store, id) === undefined ? origin.payload : undefined;
+}

@@ -1,0 +1,80 @@
+import type { HomeStore, JsonObject, SessionInfo } from '@tapedeck/tape';
+import { withAncestors } from '../imported/ancestors.ts';
+import type { Counted } from '../imported/imported.ts';
+import { countsOf, type SharedCounts, together } from '../imported/ledger.ts';
+import { type Origins, sessionOf } from '../imported/origins.ts';
+import type { ConversationPlan, ImportPlan } from '../plan/plan.ts';
+import { copiesIn } from './copies.ts';
+import { answerId, compactionIn, firstAnswer } from './first-said.ts';
+
+/** Who else may have counted the tokens of a conversation. */
+interface Counting {
+  readonly plan: ImportPlan;
+  readonly conversation: ConversationPlan;
+  /** The tokens that the session counted that a transcript was exported of, by the keys of drafts. */
+  readonly counted: ReadonlyMap<string, JsonObject>;
+  /** What the conversations of the source have counted here. */
+  readonly tree: SharedCounts | undefined;
+  readonly origins: Origins;
+}
+
+/**
+ * The tokens that a session of a conversation does not count: those of the exported session, of the other conversations of the
+ * source, since a prompt that was left may be gone on from later, and of copies; of a subagent, those that it counted before.
+ */
+export function countedElsewhere(
+  store: HomeStore,
+  { plan, conversation, counted, tree, origins }: Counting,
+  { id, parentId, link }: Partial<SessionInfo> = {},
+): Counted | undefined {
+  const all: Counted[] = [];
+  if (counted.size > 0) all.push({ counted: (key) => counted.get(key), answered: () => undefined });
+  const { ledger } = copiesIn(store);
+  if (conversation.kind === 'subagent') {
+    // It was forked from another session before.
+    const { format, session } = plan;
+    const before = origins.returnedOf(JSON.stringify({ format, session, conversation: conversation.key }));
+    return together([...all, ...before.map((one) => countsOf(ledger, one))]);
+  }
+  if (tree !== undefined) all.push({ ...tree.elsewhere(id), answered: () => undefined });
+  for (const one of new Set([parentId, link?.parentId]))
+    if (one !== undefined) all.push(countsOf(ledger, one));
+  return together([...all, ...countsElsewhere(store, plan, conversation, id)]);
+}
+
+/**
+ * The tokens that others than a session (`own`) have counted of what a conversation has: those that begin with the same answer,
+ * its source and its copies.
+ */
+function countsElsewhere(
+  store: HomeStore,
+  {
+    format,
+    session,
+    copyOf,
+    conversations,
+  }: Pick<ImportPlan, 'format' | 'session' | 'copyOf' | 'conversations'>,
+  { key, spine }: Pick<ConversationPlan, 'key' | 'spine'>,
+  own: string | undefined,
+): readonly Counted[] {
+  const copies = copiesIn(store);
+  const name = copyOf === undefined ? undefined : sessionOf(store, { format, session: copyOf });
+  const source = name === undefined ? undefined : store.sessions.find(name)?.id;
+  // Behind a base its first answer is another one, and so it is in the file of a copy that begins at a compaction.
+  const whole = conversations.find((one) => one.key === key)?.spine ?? [];
+  const answers = new Set([spine, whole].flatMap((drafts) => firstAnswer(drafts) ?? []).map(answerId));
+  // A copy that begins at a compaction may have another first answer than all others.
+  const boundaries = spine.flatMap((one, i) =>
+    one.mark === 'boundary' ? { of: compactionIn(one), isFirst: i === 0 } : [],
+  );
+  const shared = [
+    copies.countsOfCopies(session),
+    ...boundaries.map(({ of, isFirst }) => copies.countsBehind(of, isFirst)),
+    ...[...answers].map((answer) => copies.countsOf(answer)),
+  ];
+  return [
+    // What the source inherits counts where it was written.
+    ...withAncestors(store, source).map((id) => countsOf(copies.ledger, id)),
+    ...shared.flatMap((one) => one?.elsewhere(own) ?? []),
+  ];
+}

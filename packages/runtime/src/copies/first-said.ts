@@ -1,0 +1,116 @@
+import type { Draft, Entry, HomeStore, Seq } from '@tapedeck/tape';
+import { isObject, storedTexts } from '@tapedeck/tape/internal';
+import { sha256 } from '@tapedeck/tape/store';
+import { isOfImport, keyOf, requestOf } from '../imported/imported.ts';
+import { wholeDraft } from '../plan/later-draft.ts';
+import type { ConversationPlan } from '../plan/plan.ts';
+
+/** The messages of a session in which its first answer is looked for. */
+const answerWithin = 50;
+
+/** So many of them are read at once: one may have many MB, and the answer is usually among the first two. */
+const step = 2;
+
+/** The first answer of a model. Pure. */
+export function firstAnswer<T extends Pick<Draft, 'kind' | 'payload'>>(messages: Iterable<T>): T | undefined {
+  for (const one of messages)
+    if (one.kind === 'message' && isObject(one.payload) && one.payload.role === 'assistant') return one;
+  return undefined;
+}
+
+/** The first message that a session shows, and the first answer of a model, unless many messages precede that. */
+export function firstShownIn(
+  store: HomeStore,
+  id: string,
+): { readonly message?: Entry | undefined; readonly answer?: Entry | undefined } {
+  let message: Entry | undefined;
+  let read = 0;
+  for (const { from, to } of shownRanges(store, id))
+    for (let at = from; at <= to && read < answerWithin; read += step) {
+      const messages = [...store.entries.read(id, { kind: 'message', from: at, to, limit: step })];
+      message ??= messages[0];
+      const answer = firstAnswer(messages);
+      if (answer !== undefined) return { message, answer };
+      at = (messages.at(-1)?.seq ?? to) + 1;
+    }
+  return { message };
+}
+
+/** The positions of a session that no rewind hides. */
+function shownRanges(store: HomeStore, id: string): readonly { readonly from: Seq; readonly to: Seq }[] {
+  const ranges: { from: Seq; to: Seq }[] = [];
+  let to = store.sessions.find(id)?.head ?? 0;
+  for (const { seq, ref = 0 } of [...store.entries.read(id, { kind: 'rewind' })].reverse()) {
+    // One that is hidden itself hides nothing.
+    if (seq > to) continue;
+    ranges.push({ from: seq + 1, to });
+    to = ref;
+  }
+  return [...ranges, { from: 1, to }].reverse();
+}
+
+/**
+ * What an entry says and when, which is the same in all copies of it, whatever ids these have. Compactions are numbered in each
+ * session from its beginning: their names tell nothing. Pure.
+ */
+export function sayingOf(entry: Entry): string {
+  return saying(entry, JSON.stringify(entry.payload));
+}
+
+/** The same of a draft, by its payload as it is stored: of one that becomes several entries it has none. Pure. */
+export function sayingIn(draft: Draft): string {
+  const whole = wholeDraft(draft);
+  return saying(whole, storedTexts(whole)?.payload ?? '');
+}
+
+function saying({ kind, name, mark, meta }: Omit<Draft, 'payload'>, payload: string): string {
+  const known = [kind, mark === 'boundary' ? undefined : name, mark, meta?.timestamp, meta?.requestId];
+  return `${JSON.stringify(known)}\n${mark === 'boundary' ? summaryIn(payload) : payload}`;
+}
+
+/** What a compaction says: earlier versions wrote beside it what the tool notes of it. */
+function summaryIn(payload: string): string {
+  const value: unknown = payload === '' ? undefined : JSON.parse(payload);
+  const state = isObject(value) ? value.state : undefined;
+  return JSON.stringify(isObject(state) ? state.summary : undefined) ?? '';
+}
+
+/** What that is known by. Pure. */
+export function saidBy(entry: Entry): string {
+  return digestOf(sayingOf(entry));
+}
+
+/** The same of a draft. Pure. */
+export function saidIn(draft: Draft): string {
+  return digestOf(sayingIn(draft));
+}
+
+function digestOf(said: string): string {
+  return sha256(said).slice(0, 32);
+}
+
+/** What a compaction is known by in all copies of it: what it says or, where its source does not say when, its key. Pure. */
+export function compactionOf(entry: Entry): string {
+  return entry.meta.timestamp === undefined ? keyOf(entry) : saidBy(entry);
+}
+
+/** The same of a draft. Pure. */
+export function compactionIn(draft: Draft): string {
+  return draft.meta?.timestamp === undefined ? keyOf(draft) : saidIn(draft);
+}
+
+/** What an answer is known by in all copies of it: its request or, where its record names none, its key. Pure. */
+export function answerId(answer: Pick<Draft, 'meta' | 'key'>): string {
+  return requestOf(answer) ?? keyOf(answer);
+}
+
+/** The key of the first message of an import. */
+export function firstKey(store: HomeStore, id: string): string | undefined {
+  const [first] = store.entries.read(id, { kind: 'message', limit: 1 });
+  return first !== undefined && isOfImport(first) ? keyOf(first) : undefined;
+}
+
+/** The key of the first message of a conversation. */
+export function firstKeyIn({ spine }: Pick<ConversationPlan, 'spine'>): string | undefined {
+  return spine.find(({ kind }) => kind === 'message')?.key;
+}

@@ -1,0 +1,66 @@
+import type { Draft, HomeStore } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
+import { keyOf } from '../imported/imported.ts';
+import type { DerivedEdge, ImportPlan } from '../plan/plan.ts';
+import { appendBeside } from './beside.ts';
+import { isBetween } from './edges.ts';
+
+/** The kind of the entries that record the derived edges inside of a session. No view shows them. */
+const derivedKind = 'x-derived';
+
+/** An edge inside of a session that no record names. */
+export interface RecordedEdge {
+  readonly of: string;
+  readonly from: string;
+  readonly why: string;
+  readonly evidence?: string;
+}
+
+/**
+ * Records the derived edges inside of the session of a conversation: each once, again when it changed, and as gone when
+ * the source names the predecessor by now.
+ */
+export function recordDerived(
+  store: HomeStore,
+  session: string,
+  { derived }: Pick<ImportPlan, 'derived'>,
+  conversation: string,
+): void {
+  const edges = derived.filter((edge) => !isBetween(edge) && edge.conversation === conversation);
+  const there = new Map<string, { readonly text: string; readonly times: number }>();
+  for (const entry of store.entries.read(session, { own: true, kind: derivedKind })) {
+    const of = keyOf(entry).replace(/^derived:/, '');
+    there.set(of, { text: JSON.stringify(entry.payload), times: (there.get(of)?.times ?? 0) + 1 });
+  }
+  const drafts: Draft[] = [];
+  const say = (of: string, payload: Draft['payload']): void => {
+    const before = there.get(of);
+    if (before?.text === JSON.stringify(payload)) return;
+    const key = `derived:${of}${before === undefined ? '' : `~again${before.times}`}`;
+    drafts.push({ kind: derivedKind, payload, meta: { source: 'import' }, key });
+  };
+  for (const edge of edges) say(edge.of, payloadOf(edge));
+  const now = new Set(edges.map(({ of }) => of));
+  for (const of of there.keys()) if (!now.has(of)) say(of, { of, gone: true });
+  if (drafts.length > 0) appendBeside(store, session, drafts);
+}
+
+function payloadOf({ of, from, why, evidence }: DerivedEdge): { readonly [field: string]: string } {
+  return { of, from, why, evidence };
+}
+
+/** The derived edges inside of a session, as its last import found them. */
+export function derivedIn(store: Pick<HomeStore, 'entries'>, session: string): readonly RecordedEdge[] {
+  const edges = new Map<string, RecordedEdge>();
+  for (const { payload } of store.entries.read(session, { own: true, kind: derivedKind })) {
+    if (!isObject(payload) || typeof payload.of !== 'string') continue;
+    const { of, from, why, evidence } = payload;
+    edges.delete(of);
+    if (payload.gone !== true)
+      edges.set(of, {
+        ...{ of, from: String(from), why: String(why) },
+        ...(typeof evidence === 'string' && { evidence }),
+      });
+  }
+  return [...edges.values()];
+}

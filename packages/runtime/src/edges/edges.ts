@@ -1,0 +1,245 @@
+/**
+ * The tree of an import: `edges.ts` links sessions, `fork-of.ts` says where a conversation is forked, `merge-ended.ts`
+ * merges subagents where their results came back, and `misplaced.ts` and `returned.ts` delete sessions that have another
+ * place now. `derived.ts` notes edges that no record states, and `titles.ts` the titles. Imports `copies` and what lies
+ * below.
+ */
+
+import { isDeepStrictEqual } from 'node:util';
+import { type HomeStore, note, type SessionInfo, TapeError } from '@tapedeck/tape';
+import { treeParentOf } from '@tapedeck/tape/internal';
+import type { LinkRequest, SessionLink } from '@tapedeck/tape/store';
+import { copiesIn } from '../copies/copies.ts';
+import { resemblanceIn } from '../copies/resemblance.ts';
+import { continuedFrom, copyEvent } from '../imported/copy-notes.ts';
+import { importedIn } from '../imported/imported.ts';
+import { sessionOf } from '../imported/origins.ts';
+import type { ConversationPlan, DerivedEdge, ImportPlan } from '../plan/plan.ts';
+import { appendBeside } from './beside.ts';
+import { callAt } from './fork-of.ts';
+import { parentSession } from './parent-session.ts';
+import { isRefusal } from './refusal.ts';
+
+/** The session that a conversation of a plan is, whether it was made just now, and how much it got. */
+interface Placed {
+  readonly session: string;
+  readonly created: boolean;
+  readonly added: number;
+}
+
+/** A conversation of a plan, and the session that its parent is. */
+interface Below {
+  readonly conversation: ConversationPlan;
+  readonly above: string;
+}
+
+/** The edges of conversations that are concluded from more than a place in a file, by their types. */
+const between: ReadonlySet<DerivedEdge['why']> = new Set(['cleared', 'workflow', 'subagent']);
+
+/** Whether an edge is between two conversations, and not inside of one. */
+export function isBetween({ why }: DerivedEdge): boolean {
+  return between.has(why);
+}
+
+/**
+ * Gives the sessions of some conversations of a plan their places in the tree, where forks do not say them: those that begin
+ * behind a `/clear`, those that came before their parent was known, or before the call that started them, and those that are
+ * copies of each other. What a person has moved stays.
+ */
+export function linkSessions(
+  store: HomeStore,
+  plan: ImportPlan,
+  sessionsOf: (key: string) => Placed | undefined,
+  { conversations, copies }: Pick<ImportPlan, 'conversations'> & { readonly copies: boolean },
+): void {
+  const derived = new Map(plan.derived.filter(isBetween).map((edge) => [edge.of, edge]));
+  for (const conversation of conversations) {
+    const { key, kind, parent } = conversation;
+    const placed = sessionsOf(key);
+    if (placed === undefined) continue;
+    const { session } = placed;
+    if (kind === 'main' && copies) placeCopy(store, plan, placed);
+    if (kind === 'main') placeExported(store, plan, session);
+    const written = parent === undefined ? undefined : sessionsOf(parent.key)?.session;
+    if (written === undefined) continue;
+    const above = parentSession(store, plan, conversation, { session, written });
+    placeBelow(store, { conversation, session, above }, derived.get(key));
+  }
+  // A branch may have been below what is a copy of it.
+  const main = conversations.find(({ kind }) => kind === 'main');
+  const placed = main && sessionsOf(main.key);
+  if (placed !== undefined && copies) placeAlike(store, placed.session);
+}
+
+function placeBelow(
+  store: HomeStore,
+  { conversation, session, above }: Below & { readonly session: string },
+  edge: DerivedEdge | undefined,
+): void {
+  const { kind } = conversation;
+  const info = store.sessions.find(session);
+  const start =
+    kind === 'subagent' && info !== undefined ? startOf(store, { conversation, above }, info) : {};
+  if (edge !== undefined) {
+    const { evidence } = edge;
+    const type = edge.why === 'cleared' ? 'clear' : edge.why;
+    link(store, session, above, { type, derived: true, evidence, ...start });
+    return;
+  }
+  if (info !== undefined && kind === 'branch') placeBranch(store, info, above);
+  if (kind !== 'subagent' || info === undefined) return;
+  const isThere = treeParentOf(info).parent === above && info.link?.derived !== true;
+  const { call = info.spawnCall, seq } = start;
+  if (isThere && seq === undefined && call === info.spawnCall) return;
+  // It was forked from what stood for its parent then, or its call was not known, or not yet there.
+  link(store, session, above, { type: kind, ...start });
+}
+
+/**
+ * The call that started a subagent, and the position of its parent before that, unless its fork is there: it may have been
+ * imported before its parent.
+ */
+function startOf(
+  store: HomeStore,
+  { conversation: { parent }, above }: Below,
+  { link: placed, parent: forkedFrom, fromAnchor, floor, base, spawnCall }: SessionInfo,
+): Pick<LinkRequest, 'call' | 'seq'> {
+  const call = parent?.call;
+  if (call === undefined) return {};
+  if (placed?.seq !== undefined && placed.parent === above && placed.call === call)
+    return { call, seq: placed.seq };
+  const isAtCall = fromAnchor !== undefined || base > floor;
+  if (isAtCall && forkedFrom === above && spawnCall === call) return {};
+  const seq = base > floor ? undefined : callAt(importedIn(store, above).shown, call);
+  return { call, ...(seq !== undefined && { seq }) };
+}
+
+/** Puts a branch under the conversation of its source that leads to it by now, of whichever session it was forked. */
+function placeBranch(store: HomeStore, info: SessionInfo, above: string): void {
+  const copies = copiesIn(store);
+  const source = copies.sourceOf(info.id);
+  const aboveId = store.sessions.find(above)?.id ?? '';
+  const isOwn = source !== undefined && copies.sourceOf(aboveId) === source;
+  if (isOwn && treeParentOf(info).parent !== above) link(store, info.session, above, { type: 'branch' });
+}
+
+/** Puts a session under the one that was exported, where it has a part of that and could not be forked from it. */
+function placeExported(store: HomeStore, { exportOf }: ImportPlan, session: string): void {
+  const info = store.sessions.find(session);
+  const source = exportOf === undefined ? undefined : store.sessions.find(exportOf);
+  if (info === undefined || source === undefined || source.id !== exportOf || info.id === exportOf) return;
+  if (info.link !== undefined || treeParentOf(info).parent !== undefined) return;
+  const evidence = 'it has records that an export wrote, but not all that precedes them';
+  link(store, session, source.session, { type: 'copy', derived: true, evidence });
+}
+
+/** Puts a copy under its source, and the copies of a source under that, whichever of them was imported first. */
+function placeCopy(
+  store: HomeStore,
+  { format, session: own, copyOf }: ImportPlan,
+  { session, created }: Placed,
+): void {
+  const info = store.sessions.find(session);
+  if (info === undefined) return;
+  if (copyOf !== undefined) {
+    noteCopy(store, info, copyOf);
+    const source = store.sessions.find(sessionOf(store, { format, session: copyOf }) ?? '');
+    if (source !== undefined && treeParentOf(info).parentId !== source.id) placeUnder(store, info, source);
+  }
+  // What is neither new nor a fork has found its copies before, or was found by them.
+  const isPlaced = !created && info.parentId === undefined;
+  const copies = isPlaced ? [] : [...copiesIn(store).of(own)].flatMap((id) => store.sessions.find(id) ?? []);
+  for (const copy of copies) if (treeParentOf(copy).parentId !== info.id) placeUnder(store, copy, info);
+}
+
+/**
+ * Puts a copy under the source that it names. That, or something above it, may be below the copy, which came first: there
+ * it stays only if all of them are branches, or are where their sources say.
+ */
+function placeUnder(store: HomeStore, copy: SessionInfo, source: SessionInfo): void {
+  const path = pathBelow(store, source.id, copy.id);
+  if (path !== undefined) {
+    const copies = copiesIn(store);
+    const isFirm = (one: SessionInfo) => {
+      const { parentId = '' } = treeParentOf(one);
+      const own = copies.sourceOf(one.id);
+      return copies.isCopyOf(one.id, parentId) || (own !== undefined && own === copies.sourceOf(parentId));
+    };
+    const loose = path.findLast((one) => !isFirm(one));
+    if (loose === undefined) return;
+    const exported = store.sessions.find(continuedFrom(store, loose.id) ?? '')?.session;
+    // What no record says gives way to what later files say.
+    const concluded = { derived: true, evidence: 'a copy of it was imported before it' };
+    link(store, loose.session, exported ?? null, {
+      type: 'copy',
+      ...(exported === undefined && concluded),
+    });
+  }
+  link(store, copy.session, source.session, { type: 'copy' });
+}
+
+/** Puts the sessions whose sources do not say of which they are copies under the likeliest. */
+function placeAlike(store: HomeStore, session: string): void {
+  const id = store.sessions.find(session)?.id;
+  if (id === undefined) return;
+  const resemblance = resemblanceIn(store);
+  for (const one of resemblance.placesAround(id)) {
+    const info = store.sessions.find(one.id);
+    if (info === undefined || copiesIn(store).isPlaced(one.id)) continue;
+    const { parentId } = treeParentOf(info);
+    const source = one.source && store.sessions.find(one.source.id);
+    // What is below another session than those that begin alike is there for another reason.
+    const isFree = parentId === undefined || resemblance.has(parentId);
+    if (!isFree || (parentId === undefined && source === undefined)) continue;
+    const evidence =
+      one.source === undefined ? 'it went on first' : `both begin with the same ${one.source.common} entries`;
+    link(store, info.session, source?.session ?? null, { type: 'copy', derived: true, evidence });
+  }
+}
+
+/** A session and those above it that are below another one in the tree; undefined where it is not. */
+function pathBelow(store: HomeStore, of: string, id: string): readonly SessionInfo[] | undefined {
+  const path: SessionInfo[] = [];
+  const seen = new Set<string>();
+  // A forged file can have parents in a circle.
+  for (let at = store.sessions.find(of); at !== undefined && !seen.has(at.id); ) {
+    seen.add(at.id);
+    path.push(at);
+    const { parentId } = treeParentOf(at);
+    if (parentId === id) return path;
+    at = parentId === undefined ? undefined : store.sessions.find(parentId);
+  }
+  return undefined;
+}
+
+function noteCopy(store: HomeStore, { id }: SessionInfo, session: string): void {
+  const key = `${copyEvent}:${session}`;
+  const said = [...store.entries.read(id, { own: true, name: copyEvent })].some((one) =>
+    one.key?.endsWith(key),
+  );
+  if (!said) appendBeside(store, id, [{ ...note(copyEvent, { session }), key }]);
+  copiesIn(store).add(session, id);
+}
+
+function edgeOf({ parent, type, derived, evidence, call, seq }: SessionLink): readonly unknown[] {
+  return [parent ?? null, type, derived === true, evidence, call, seq];
+}
+
+/** Makes an edge, unless a person has moved the session. */
+export function link(store: HomeStore, child: string, parent: string | null, request: LinkRequest): void {
+  const { id, link: placed } = store.sessions.find(child) ?? {};
+  if (placed?.type === 'moved' && placed.derived !== true) return;
+  const { type, derived = false, evidence, call, seq } = request;
+  const wanted = [parent, type, derived, evidence, call, seq];
+  // Nearly always it is there: no transaction is needed then.
+  if (placed !== undefined && isDeepStrictEqual(wanted, edgeOf(placed))) return;
+  // What was concluded of it before is concluded anew.
+  if (id !== undefined) resemblanceIn(store).forget(id);
+  try {
+    store.lineage.link(child, parent, request);
+  } catch (error) {
+    // What was moved by hand can be in the way.
+    const isInTheWay = error instanceof TapeError && error.code === 'TAPE_CONFLICT';
+    if (!isInTheWay && !isRefusal(error)) throw error;
+  }
+}

@@ -1,0 +1,43 @@
+import type { ForkRequest, HomeStore, Seq } from '@tapedeck/tape';
+import { commonOf, spineOf } from '../imported/change.ts';
+import { importedIn, type Shown } from '../imported/imported.ts';
+import type { ConversationPlan } from '../plan/plan.ts';
+
+/** A conversation to fork from its parent. */
+export interface Forking {
+  readonly conversation: ConversationPlan;
+  /** The session of the parent. */
+  readonly session: string;
+  /** What the parent showed before this import. */
+  readonly earlier: readonly Shown[];
+}
+
+/**
+ * Where a conversation is forked from its parent: a subagent before the message with the call that started it, with nothing
+ * of its parent, unless it knows what its parent knew; that and a branch behind the last entry that both have, which the
+ * parent may have shown only before this import.
+ */
+export function forkOf(store: HomeStore, { conversation, session, earlier }: Forking): ForkRequest {
+  const { kind, base, parent: { call, inherits } = {} } = conversation;
+  const now = importedIn(store, session, base).shown;
+  const spawn = call === undefined ? {} : { spawnCall: call };
+  if (kind === 'subagent' && inherits !== true) {
+    const cut = call === undefined ? undefined : callAt(now, call);
+    // What is forked since a mark would inherit its state.
+    const [at] = cut === undefined ? [] : store.entries.read(session, { from: cut, to: cut });
+    const isPlain = at !== undefined && at.mark === undefined;
+    const place = isPlain ? { inherit: { since: at.seq }, cut: at.seq } : { inherit: 'nothing' as const };
+    return { ...place, ...spawn, kind };
+  }
+  const since = base?.cut ?? 0;
+  const [was, is] = [spineOf(earlier).filter(({ seq }) => seq > since), spineOf(now)];
+  const shared = commonOf(conversation, was) > commonOf(conversation, is) ? was : is;
+  const cut = shared[commonOf(conversation, shared) - 1]?.seq ?? base?.cut ?? 1;
+  return kind === 'subagent' ? { cut, ...spawn, kind } : { cut, kind: 'session' };
+}
+
+/** The position before the message that makes a call. */
+export function callAt(shown: readonly Shown[], call: string): Seq | undefined {
+  const message = shown.find(({ calls }) => calls.includes(call));
+  return message && message.seq - 1;
+}

@@ -1,0 +1,83 @@
+import type { Draft, HomeStore, Seq, SessionInfo } from '@tapedeck/tape';
+import { isDeleted, isObject } from '@tapedeck/tape/internal';
+import { withAncestors } from '../imported/ancestors.ts';
+import { isReturned } from '../imported/copy-notes.ts';
+import type { ConversationPlan, ImportPlan } from '../plan/plan.ts';
+import { text } from '../plan/text.ts';
+import { parentSession, receivedIn } from './parent-session.ts';
+import { isRefusal } from './refusal.ts';
+
+/**
+ * Merges each subagent whose result came back into the session that got it, once, with the time at which it came, and the
+ * position at which that session has it. Views do not show the merge: they show the result, as the model got it. A merge that a
+ * rewind of an import hid is made again, and so is one into a branch that has ended; one that a person undid stays undone.
+ */
+export function mergeEnded(
+  store: HomeStore,
+  plan: ImportPlan,
+  sessionOf: (key: string) => string | undefined,
+): void {
+  const { conversations } = plan;
+  const plans = new Map(conversations.map((one) => [one.key, one]));
+  // Those that were called last first: what a subagent got of its own is part of what it delivers.
+  for (const conversation of conversations.toReversed()) {
+    const { key, ended, parent } = conversation;
+    const session = sessionOf(key);
+    const child = session === undefined ? undefined : store.sessions.find(session);
+    if (session === undefined || child?.parent === undefined || ended === undefined) continue;
+    const written = sessionOf(parent?.key ?? '');
+    const above =
+      written === undefined
+        ? undefined
+        : store.sessions.find(parentSession(store, plan, conversation, { session, written }));
+    const isHere = above !== undefined && withAncestors(store, child.parentId).includes(above.id);
+    // Where its parent was not known before, the merge is in what stood for that, and stays the only one.
+    if (isHere ? isMerged(store, child) : child.delivery !== undefined) continue;
+    const timestamp = timeOf(conversation, plans.get(parent?.key ?? ''));
+    const received = isHere ? receivedIn(store, above.id, conversation) : undefined;
+    try {
+      store.lineage.merge(session, {
+        ...{ context: false, status: ended },
+        ...(isHere && { into: above.id }),
+        ...(timestamp !== undefined && { timestamp }),
+        ...(received !== undefined && { received }),
+      });
+    } catch (error) {
+      // One of the two is archived or in use: a later import merges it.
+      if (!isRefusal(error)) throw error;
+    }
+  }
+}
+
+/** Whether a session was merged, and no import took that back: by a rewind of what got it, or with the end of a branch. */
+export function isMerged(store: HomeStore, info: SessionInfo): boolean {
+  return info.delivery !== undefined && !isOpenAgain(store, info);
+}
+
+function isOpenAgain(store: HomeStore, { id, undone }: SessionInfo): boolean {
+  const { into, seq } = [...store.lineage.read({ session: id, types: ['merge'] })].at(-1) ?? {};
+  if (into === undefined || seq === undefined) return false;
+  const target = store.sessions.find(into);
+  if (undone !== true) return target !== undefined && isDeleted(target) && isReturned(store, into);
+  // What hid it first: a later rewind of an import may hide that, too.
+  for (let at: Seq | undefined; ; ) {
+    const [range] = store.views.ranges(into, { from: seq, ...(at !== undefined && { at }) });
+    if (range?.hiddenBy === undefined) return true;
+    const [rewind] = store.entries.read(into, { from: range.hiddenBy, to: range.hiddenBy });
+    if (!isObject(rewind?.payload) || rewind.payload.mode !== 'import') return false;
+    at = range.hiddenBy - 1;
+  }
+}
+
+/** When the result of a subagent came back, or else when that said something last. */
+function timeOf(
+  { received, spine }: ConversationPlan,
+  parent: ConversationPlan | undefined,
+): string | undefined {
+  const came = received === undefined ? undefined : parent?.spine.find(({ key }) => key === received);
+  return timestampOf(came) ?? timestampOf(spine.findLast((draft) => timestampOf(draft) !== undefined));
+}
+
+function timestampOf(draft: Draft | undefined): string | undefined {
+  return text(draft?.meta?.timestamp);
+}

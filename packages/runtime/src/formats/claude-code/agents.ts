@@ -1,0 +1,169 @@
+import type { JsonObject } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
+import type { JsonLine, RecordList } from '../../lines/json-lines.ts';
+import { text } from '../../plan/text.ts';
+import { isQueued } from './attachments.ts';
+import { blocksOf, wordsOf } from './blocks.ts';
+import { keyIn } from './records.ts';
+
+/** The records of a subagent, and what says which call started it. */
+export interface AgentSource {
+  readonly id: string;
+  readonly lines: RecordList;
+  /** The id of the call. */
+  readonly call?: string;
+  /** No record names that call: it is the last one before the subagent. */
+  readonly isNear?: true;
+  /** The run of a workflow that started it. */
+  readonly workflow?: string;
+  /** What the tool wrote of it beside its records. */
+  readonly meta?: JsonObject;
+  /** Another one names it as its parent, and its records are not here. */
+  readonly isMissing?: true;
+}
+
+/** A file with its subagents taken out of it. */
+export interface Parted {
+  readonly lines: RecordList;
+  readonly agents: readonly AgentSource[];
+}
+
+/** Whether a message of a subagent is nested in a record. */
+export function isNested({ type, data }: JsonObject): boolean {
+  if (type !== 'progress' || !isObject(data)) return false;
+  return data.type === 'agent_progress' && text(data.agentId) !== undefined && isObject(data.message);
+}
+
+/**
+ * Takes the messages of subagents out of the progress records in which they are nested; what is left of such a record names
+ * the message that was in it. Records of subagents that have a file of their own (`known`) stay as they are.
+ */
+export function withoutNested(lines: RecordList, known: ReadonlySet<string>): Parted {
+  const agents = new Map<string, { lines: JsonLine[]; call: string | undefined }>();
+  const left = Array.from(lines, (line): JsonLine => {
+    const { value } = line;
+    const data = value.type === 'progress' && isObject(value.data) ? value.data : {};
+    const id = data.type === 'agent_progress' ? text(data.agentId) : undefined;
+    if (id === undefined || known.has(id) || !isObject(data.message)) return line;
+    const agent = agents.get(id) ?? { lines: [], call: text(value.parentToolUseID) };
+    agents.set(id, agent);
+    const { message, ...rest } = data;
+    const uuid = text(message.uuid) ?? text(value.uuid);
+    const parentUuid = agent.lines.at(-1)?.value.uuid ?? null;
+    agent.lines.push({
+      ...line,
+      value: { ...message, ...(uuid !== undefined && { uuid }), parentUuid, isSidechain: true, agentId: id },
+    });
+    return {
+      ...line,
+      value: { ...value, data: { ...rest, ...(uuid !== undefined && { messageUuid: uuid }) } },
+    };
+  });
+  // The same list where there are none: a copy would be in memory as long.
+  if (agents.size === 0) return { lines, agents: [] };
+  return { lines: left, agents: [...agents].map(([id, { lines: own, call }]) => sourceOf(id, own, call)) };
+}
+
+function sourceOf(id: string, lines: readonly JsonLine[], call: string | undefined): AgentSource {
+  return { id, lines, ...(call !== undefined && { call }) };
+}
+
+/**
+ * Takes the records of subagents out that older versions wrote between the others. Each root begins a subagent, which the
+ * last call before it started that could have.
+ */
+export function withoutSidechains(lines: RecordList): Parted {
+  const isMixed = lines.values().some(({ value }) => value.isSidechain !== true && isSpoken(value));
+  if (!isMixed) return { lines, agents: [] };
+  const roots = new Map<string, string>();
+  const agents = new Map<string, { lines: JsonLine[]; call: string | undefined }>();
+  let call: string | undefined;
+  const left: JsonLine[] = [];
+  for (const line of lines) {
+    const { value } = line;
+    if (value.isSidechain !== true) {
+      left.push(line);
+      for (const block of value.type === 'assistant' ? blocksOf(value) : [])
+        if (block.type === 'tool_use' && delegates.has(String(block.name))) call = text(block.id) ?? call;
+      continue;
+    }
+    const uuid = text(value.uuid);
+    const id = text(value.agentId) ?? roots.get(text(value.parentUuid) ?? '') ?? uuid ?? `line-${line.line}`;
+    if (uuid !== undefined) roots.set(uuid, id);
+    const agent = agents.get(id) ?? { lines: [], call };
+    agents.set(id, agent);
+    agent.lines.push(line);
+  }
+  if (agents.size === 0) return { lines, agents: [] };
+  return {
+    lines: left,
+    agents: [...agents].map(([id, { lines: own, call }]) => ({ ...sourceOf(id, own, call), isNear: true })),
+  };
+}
+
+/** The tools that start a subagent. */
+const delegates: ReadonlySet<string> = new Set(['Task', 'Agent']);
+
+function isSpoken({ type }: JsonObject): boolean {
+  return type === 'user' || type === 'assistant';
+}
+
+/** The record of its parent up to which a subagent knows what its parent knew; undefined for one that began anew. */
+export function contextIn(lines: RecordList): string | undefined {
+  return text(lines.values().find(({ value }) => value.type === 'fork-context-ref')?.value.parentLastUuid);
+}
+
+/** How a subagent or a call ended. */
+interface Ended {
+  readonly as: 'completed' | 'failed';
+  /** The key of the notification that says so. */
+  readonly notified?: string;
+}
+
+/**
+ * What records say of subagents: which calls started which of them, and which of these reported, as the result of the call;
+ * those that ran in the background by a notification, and those of a workflow in its journal.
+ */
+export class AgentNotes {
+  readonly #calls = new Map<string, string>();
+  readonly #ended = new Map<string, Ended>();
+  readonly #results = new Map<string, Ended>();
+
+  /** The calls that started them, by their ids; those of runs of workflows, by theirs. */
+  get calls(): ReadonlyMap<string, string> {
+    return this.#calls;
+  }
+
+  /** How those ended that reported, by their ids. */
+  get ended(): ReadonlyMap<string, Ended> {
+    return this.#ended;
+  }
+
+  /** How calls ended that waited for what they started. */
+  get results(): ReadonlyMap<string, Ended> {
+    return this.#results;
+  }
+
+  add(record: JsonObject): void {
+    const agent = text(record.agentId);
+    if (record.type === 'result' && agent !== undefined) this.#ended.set(agent, { as: 'completed' });
+    if (record.type !== 'user' && !isQueued(record)) return;
+    const details = isObject(record.toolUseResult) ? record.toolUseResult : {};
+    const named = text(details.agentId) ?? text(details.runId);
+    const waits = details.isAsync !== true && details.status !== 'async_launched';
+    for (const block of blocksOf(record)) {
+      const call = block.type === 'tool_result' ? text(block.tool_use_id) : undefined;
+      if (call === undefined) continue;
+      if (named !== undefined) this.#calls.set(named, call);
+      if (waits) this.#results.set(call, { as: block.is_error === true ? 'failed' : 'completed' });
+    }
+    const words = wordsOf(record);
+    if (!words.includes('<task-notification>')) return;
+    const notified = keyIn(record);
+    for (const [, id = '', status] of words.matchAll(notification))
+      this.#ended.set(id, { as: status === 'completed' ? status : 'failed', ...(notified && { notified }) });
+  }
+}
+
+const notification =
+  /<task-notification>\s*<task-id>([^<]*)<\/task-id>[\s\S]*?<status>(completed|failed|killed|stopped)<\/status>/g;

@@ -1,0 +1,124 @@
+import type { DerivedEdge } from '../../plan/plan.ts';
+import { ByRecord } from './by-record.ts';
+import { type CodeRecord, isBoundary, isSummary } from './records.ts';
+
+/** The records of a file as a forest. */
+export interface Chain {
+  readonly records: readonly CodeRecord[];
+  /** The predecessor of each record that has one. */
+  readonly parents: Pick<ByRecord<CodeRecord>, 'get'>;
+  /** The records that are part of a chain, by their trees; the roots are in the order of the file. */
+  readonly trees: readonly (readonly CodeRecord[])[];
+  /** The links that no record names: the record, its predecessor, and why. */
+  readonly derived: readonly DerivedLink[];
+}
+
+/** A link of a record to a predecessor that it does not name. */
+export interface DerivedLink extends Pick<DerivedEdge, 'why' | 'evidence'> {
+  readonly record: CodeRecord;
+  readonly parent: CodeRecord;
+}
+
+/**
+ * Links records to their predecessors. Where the file does not say which that is, it is the main record before it in the
+ * file that does not follow it: one file is one session, and its order is the only evidence left. So it is with a parent
+ * that the file lacks, with a compaction that names none, and with the first record of a circle. Any other record without
+ * a predecessor begins a tree: the first one, and the one after `/clear`.
+ */
+export function chainOf(records: readonly CodeRecord[]): Chain {
+  const first = records[0]?.ordinal ?? 1;
+  const found = (ordinal: number | undefined) =>
+    ordinal === undefined ? undefined : records[ordinal - first];
+  const parents = new ByRecord<CodeRecord>();
+  const chained = records.filter(({ isChained }) => isChained);
+  for (const record of chained) {
+    const parent = found(record.parentAt);
+    if (parent !== undefined) parents.set(record, parent);
+  }
+  const circular = cutCircles(chained, parents);
+  const rootOf = rootsIn(parents);
+  const derived = new Map<CodeRecord, DerivedLink>();
+  for (const record of chained) {
+    if (parents.has(record) || !isBridged(record)) continue;
+    let parent = found(record.beforeAt);
+    while (parent !== undefined && rootOf(parent) === record)
+      // What is between the two records of such a link follows the same root.
+      parent = found((derived.get(parent)?.parent ?? parent).beforeAt);
+    if (parent === undefined) continue;
+    parents.set(record, parent);
+    derived.set(record, { record, parent, ...reasonOf(record, parent, circular.has(record)) });
+  }
+  return { records, parents, trees: treesOf(chained, rootOf), derived: [...derived.values()] };
+}
+
+/** Whether a record without a predecessor in the file has one all the same. */
+function isBridged(record: CodeRecord): boolean {
+  return record.parent !== undefined || isBoundary(record) || isSummary(record);
+}
+
+function reasonOf(
+  record: CodeRecord,
+  { ordinal }: CodeRecord,
+  isCircular: boolean,
+): Pick<DerivedEdge, 'why' | 'evidence'> {
+  const before = `record ${ordinal} is the one before it`;
+  if (isCircular)
+    return { why: 'circle', evidence: `its parent ${record.parent} follows it in a circle; ${before}` };
+  const why = isBoundary(record) || isSummary(record) ? 'compaction' : 'parent-missing';
+  const named =
+    record.parent === undefined ? 'it names no parent' : `its parent ${record.parent} is not in the file`;
+  return { why, evidence: `${named}; ${before}` };
+}
+
+/** Takes the predecessor of the first record of each circle away, and returns these records. */
+function cutCircles(chained: readonly CodeRecord[], parents: ByRecord<CodeRecord>): ReadonlySet<CodeRecord> {
+  const cut = new Set<CodeRecord>();
+  /** The records that were walked over, by the one from which the walk began. */
+  const walks = new ByRecord<CodeRecord>();
+  for (const start of chained) {
+    const walked: CodeRecord[] = [];
+    let at: CodeRecord | undefined = start;
+    for (; at !== undefined && !walks.has(at); at = parents.get(at)) {
+      walks.set(at, start);
+      walked.push(at);
+    }
+    if (at === undefined || walks.get(at) !== start) continue;
+    const circle = walked.slice(walked.indexOf(at));
+    const first = circle.reduce((a, b) => (a.ordinal < b.ordinal ? a : b));
+    parents.delete(first);
+    cut.add(first);
+  }
+  return cut;
+}
+
+/** Finds the root of a record, also after roots have got predecessors. */
+function rootsIn(parents: Chain['parents']): (record: CodeRecord) => CodeRecord {
+  /** What is before a record, as far as it was walked. */
+  const ahead = new ByRecord<CodeRecord>();
+  return (record) => {
+    const walked: CodeRecord[] = [];
+    let root = record;
+    for (;;) {
+      const next = ahead.get(root) ?? parents.get(root);
+      if (next === undefined) break;
+      walked.push(root);
+      root = next;
+    }
+    for (const one of walked) ahead.set(one, root);
+    return root;
+  };
+}
+
+function treesOf(
+  chained: readonly CodeRecord[],
+  rootOf: (record: CodeRecord) => CodeRecord,
+): (readonly CodeRecord[])[] {
+  return [...Map.groupBy(chained, rootOf).values()];
+}
+
+/** A record and its predecessors, the first one first. */
+export function pathTo(end: CodeRecord, { parents }: Pick<Chain, 'parents'>): CodeRecord[] {
+  const path: CodeRecord[] = [];
+  for (let at: CodeRecord | undefined = end; at !== undefined; at = parents.get(at)) path.push(at);
+  return path.reverse();
+}

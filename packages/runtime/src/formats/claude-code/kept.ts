@@ -1,0 +1,63 @@
+import { isObject } from '@tapedeck/tape/internal';
+import { text } from '../../plan/text.ts';
+import type { CodeRecord } from './records.ts';
+import type { TranscriptTurn } from './turns.ts';
+
+/**
+ * What compactions kept verbatim behind their summaries, and left where it was in the file: for the key of each such
+ * boundary the key of the first message that it keeps. Claude Code has also written what it kept anew behind the summary,
+ * with the old times; such a boundary keeps nothing else.
+ */
+export function keptTails(turns: readonly TranscriptTurn[]): ReadonlyMap<string, string> {
+  const keeps = new Map<string, string>();
+  for (const [i, turn] of turns.entries()) {
+    if (turn.kind !== 'boundary') continue;
+    const kept = keptBy(turn.record);
+    const first = turns.slice(0, i).find((one) => keyIn(one, kept) !== undefined);
+    const key = first && keyIn(first, kept);
+    if (first === undefined || key === undefined) continue;
+    if (!isWrittenAnew(first, turns.slice(i + 1), turn.record)) keeps.set(turn.record.key, key);
+  }
+  return keeps;
+}
+
+/** The uuids of the records that a compaction kept. */
+function keptBy({ raw }: CodeRecord): ReadonlySet<string> {
+  const { preservedMessages, preservedSegment } = isObject(raw.compactMetadata) ? raw.compactMetadata : {};
+  const listed = isObject(preservedMessages) ? preservedMessages.uuids : undefined;
+  const head = isObject(preservedSegment) ? text(preservedSegment.headUuid) : undefined;
+  const ids = Array.isArray(listed) ? listed.flatMap((one) => text(one) ?? []) : [];
+  return new Set(head === undefined ? ids : [...ids, head]);
+}
+
+/** The key of a message, if one of its records is among those kept. */
+function keyIn(turn: TranscriptTurn, kept: ReadonlySet<string>): string | undefined {
+  const members = turn.kind === 'assistant' ? turn.members : turn.kind === 'user' ? [turn.record] : [];
+  return members.some(({ id }) => id !== undefined && kept.has(id)) ? members[0]?.key : undefined;
+}
+
+/** Whether what a compaction kept follows behind it, before the next one, with its old time. */
+function isWrittenAnew(
+  first: TranscriptTurn,
+  turns: readonly TranscriptTurn[],
+  boundary: CodeRecord,
+): boolean {
+  const since = text(boundary.raw.timestamp);
+  const kept = contentOf(recordOf(first));
+  for (const turn of turns) {
+    if (turn.kind === 'boundary') return false;
+    const record = recordOf(turn);
+    const at = text(record?.raw.timestamp);
+    if (since !== undefined && at !== undefined && at < since && contentOf(record) === kept) return true;
+  }
+  return false;
+}
+
+function recordOf(turn: TranscriptTurn): CodeRecord | undefined {
+  return turn.kind === 'assistant' ? turn.members[0] : turn.record;
+}
+
+function contentOf(record: CodeRecord | undefined): string {
+  const { message } = record?.raw ?? {};
+  return JSON.stringify(isObject(message) ? message.content : message);
+}

@@ -1,0 +1,209 @@
+import type { Draft, JsonObject, Seq } from '@tapedeck/tape';
+import { storedTexts } from '@tapedeck/tape/internal';
+import { LaterDraft, wholeDraft } from '../plan/later-draft.ts';
+import { type ConversationPlan, isAside } from '../plan/plan.ts';
+import { earlierForm } from './earlier-form.ts';
+import { withoutContent } from './erased.ts';
+import { type Counted, contentMark, type Imported, most, requestOf, type Shown } from './imported.ts';
+import { rawForm } from './raw-form.ts';
+
+/** What has to be written so that a session reads as its plan. */
+export interface Change {
+  /** How many drafts of the spine it shows already. */
+  readonly same: number;
+  /** The position after which its readers see nothing any more. */
+  readonly rewindTo?: Seq;
+  readonly drafts: readonly Draft[];
+}
+
+/**
+ * Compares a plan with what the tape has of it. What both begin with stays; where an entry differs, is missing or is one
+ * too many, the tape is rewound to the last point before it at which no call is open, and the rest follows. Entries that no
+ * view shows are written once, and never again, to one session of a conversation. Pure.
+ * @param back where the tape showed more of the plan than it does: it is rewound to there
+ */
+export function changeOf(
+  plan: ConversationPlan,
+  tape: Imported,
+  back?: Pick<Change, 'same' | 'rewindTo'>,
+): Change {
+  const { settled, asides } = plan;
+  const { same, rewindTo } = back ?? sameOf(plan, tape);
+  const spine = rewindTo === undefined && isRewound(plan, tape, same) ? [] : plan.spine;
+  const fresh = asides.filter(({ draft }) => !isKept(draft, tape));
+  const drafts: Draft[] = [];
+  let aside = 0;
+  const catchUp = (after: number): void => {
+    for (let one = fresh[aside]; one !== undefined && one.after <= after; one = fresh[aside]) {
+      drafts.push(one.draft);
+      aside += 1;
+    }
+  };
+  for (let i = same; i < spine.length; i += 1) {
+    // What may be rewound later hides no record: those follow what is settled.
+    catchUp(i < settled ? i : Number.POSITIVE_INFINITY);
+    const draft = spine[i];
+    if (draft === undefined) continue;
+    drafts.push(writtenAgain(isErasedIn(tape, plan, draft) ? withoutContent(draft) : draft, tape));
+  }
+  catchUp(Number.POSITIVE_INFINITY);
+  return { same, ...(rewindTo !== undefined && { rewindTo }), drafts };
+}
+
+/** Whether what a tape had of a draft was erased: under its own key, or under that in the session that was resumed. */
+function isErasedIn({ erased }: Imported, { base }: ConversationPlan, { key = '' }: Draft): boolean {
+  return erased.size > 0 && (erased.has(key) || erased.has(base?.inherited?.(key) ?? ''));
+}
+
+/** Whether a person has rewound what a plan has behind some drafts, and it has no record that came since. */
+function isRewound({ spine }: ConversationPlan, { rewound, known }: Imported, same: number): boolean {
+  const isKnown = (draft: Draft) => {
+    const { key = '' } = draft;
+    return known.has(key) && !isLonger(draft, rewound.get(key) ?? Number.POSITIVE_INFINITY);
+  };
+  return rewound.has(spine[same]?.key ?? '') && spine.slice(same).every(isKnown);
+}
+
+/** How much of a plan a tape shows, and the position behind which it shows something else. */
+export function sameOf(plan: ConversationPlan, tape: Imported): Pick<Change, 'same' | 'rewindTo'> {
+  const { spine, asides, base } = plan;
+  // Without the file of a session, its subagents alone say nothing of what it has.
+  if (spine.length === 0 && asides.length === 0 && base === undefined) return { same: 0 };
+  const shown = spineOf(tape.shown);
+  let same = commonOf(plan, shown);
+  // Between a call and its last result nothing can be cut.
+  while (same > 0 && shown[same]?.kind === 'tool-result') same -= 1;
+  const hidden = shown[same];
+  return { same, ...(hidden !== undefined && { rewindTo: hidden.seq - 1 }) };
+}
+
+/**
+ * Whether a plan has nothing that its tape lacks, as that of an older copy of a source: all that is settled in it is shown,
+ * and what is not, such as an answer of which only a part had come, the tape knows, with no less content. Pure.
+ */
+export function saysNothingNew({ spine, settled, asides }: ConversationPlan, tape: Imported): boolean {
+  const shown = new Map(tape.shown.map((entry) => [entry.key, entry]));
+  return (
+    asides.every(({ draft }) => isKept(draft, tape)) &&
+    spine.every((draft, i) => {
+      const entry = shown.get(draft.key ?? '');
+      if (entry !== undefined && isSame(draft, entry)) return true;
+      if (i < settled) return false;
+      const length = entry?.length ?? tape.rewound.get(draft.key ?? '');
+      if (length !== undefined) return !isLonger(draft, length);
+      return draft.meta?.repaired === true || isAnswered(draft, tape);
+    })
+  );
+}
+
+/** Whether a record that no view shows is here already: another session of its conversation may have it. */
+function isKept({ key = '' }: Draft, { known, beside }: Imported): boolean {
+  return known.has(key) || beside?.has(key) === true;
+}
+
+/** Whether a draft has more content than an entry of its key, of which only a part had come then. */
+function isLonger(draft: Draft, length: number): boolean {
+  return JSON.stringify(wholeDraft(draft).payload).length > length;
+}
+
+/** Whether a tape has an answer to the same request: under another id, where it is a copy of that. */
+function isAnswered(draft: Draft, { requests }: Imported): boolean {
+  const request = draft.kind === 'message' ? requestOf(draft) : undefined;
+  return request !== undefined && requests.has(request);
+}
+
+/** The entries of an import that are part of its conversation. */
+export function spineOf(entries: readonly Shown[]): readonly Shown[] {
+  return entries.filter((entry) => !isAside(entry));
+}
+
+/** How many drafts of the spine of a plan a tape shows in the same order with the same content. */
+export function commonOf(
+  { spine, keeps, base }: Pick<ConversationPlan, 'spine' | 'keeps' | 'base'>,
+  shown: readonly Shown[],
+): number {
+  const places = new Map<string, Seq>(base?.places);
+  let same = 0;
+  for (; same < spine.length && same < shown.length; same += 1) {
+    const [draft, entry] = [spine[same], shown[same]];
+    if (draft === undefined || entry === undefined || !isSame(draft, entry)) break;
+    const { key = '' } = draft;
+    const kept = keeps.get(key);
+    if (draft.mark === 'boundary' && entry.ref !== (kept === undefined ? kept : places.get(kept))) break;
+    if (keeps.size > 0) places.set(key, entry.seq);
+  }
+  return same;
+}
+
+/** Whether a draft is what an entry was written of. */
+export function isSame(
+  draft: Draft,
+  entry: Pick<Shown, 'key' | 'kind' | 'name' | 'mark' | 'content'>,
+): boolean {
+  if (entry.key !== draft.key || entry.kind !== draft.kind) return false;
+  // A redacted entry stays redacted.
+  if (entry.content === undefined) return true;
+  if (entry.name !== draft.name || entry.mark !== draft.mark) return false;
+  if (markOf(draft) === entry.content) return true;
+  const whole = wholeDraft(draft);
+  const raw = rawForm(whole);
+  // So does one that was imported with its secrets, or by an earlier version.
+  return [raw, earlierForm(whole), raw && earlierForm(raw)].some(
+    (form) => form !== undefined && storedMark(form) === entry.content,
+  );
+}
+
+/** What drafts are known by that stay in memory: each branch is compared with several sessions, all from the beginning. */
+const marks = new WeakMap<Draft, string>();
+
+/** Says what the content of a draft is known by, which is then not read to compare it. */
+export function knownAs(draft: Draft, mark: string): Draft {
+  marks.set(draft, mark);
+  return draft;
+}
+
+/** What the content of a draft is known by; undefined for one of several entries. */
+function markOf(draft: Draft): string | undefined {
+  const known = marks.get(draft);
+  if (known !== undefined) return known;
+  const mark = storedMark(wholeDraft(draft));
+  if (mark !== undefined && !(draft instanceof LaterDraft)) marks.set(draft, mark);
+  return mark;
+}
+
+function storedMark(draft: Draft): string | undefined {
+  const stored = storedTexts(draft);
+  return stored && contentMark(stored.payload, stored.meta ?? '{}');
+}
+
+/**
+ * A draft that was written before gets another key, and says how often it was. So it counts as one message; the tokens that
+ * were counted for it, here or on the tape from which this one is forked, count once.
+ */
+function writtenAgain(draft: Draft, { written, counted, elsewhere }: Imported): Draft {
+  const { key = '', kind } = draft;
+  const again = written.get(key) ?? 0;
+  const before = kind === 'message' ? countedBefore(draft, counted.get(key), elsewhere) : counted.get(key);
+  if (again === 0 && before === undefined) return draft;
+  const { meta } = draft;
+  const usageBefore = meta?.usage === undefined ? undefined : before;
+  if (again === 0 && usageBefore === undefined) return draft;
+  return {
+    ...wholeDraft(draft),
+    ...(again > 0 && { key: `${key}~again${again}` }),
+    meta: { ...meta, ...(again > 0 && { again }), ...(usageBefore !== undefined && { usageBefore }) },
+  };
+}
+
+/** The tokens that were counted for an answer: by its key, or elsewhere by its request, where that has another key there. */
+function countedBefore(
+  draft: Draft,
+  own: JsonObject | undefined,
+  elsewhere: Counted | undefined,
+): JsonObject | undefined {
+  const request = elsewhere && requestOf(draft);
+  // An answer may have been arriving when it was counted here, and be whole elsewhere.
+  const answered = request === undefined ? undefined : elsewhere?.answered(request);
+  const all = [own, elsewhere?.counted(draft.key ?? ''), answered].filter((one) => one !== undefined);
+  return all.length === 0 ? undefined : all.reduce((sum, one) => most(sum, one));
+}

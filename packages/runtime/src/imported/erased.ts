@@ -1,0 +1,33 @@
+import type { Draft, Entry } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
+import { wholeDraft } from '../plan/later-draft.ts';
+
+/** Whether the content of an entry was erased, or never written since that of an earlier writing was. */
+export function isErased({ payload, absent, meta }: Pick<Entry, 'payload' | 'absent' | 'meta'>): boolean {
+  return (payload === null && absent !== true) || meta.erased === true;
+}
+
+/**
+ * What is written again of a draft whose content was erased: its place, and of its calls what their results need. Pure.
+ */
+export function withoutContent(draft: Draft): Draft {
+  const { meta: _, payload, ...rest } = wholeDraft(draft);
+  return { ...rest, payload: emptied(rest, payload), meta: { source: 'import', erased: true } };
+}
+
+function emptied({ kind, mark }: Pick<Draft, 'kind' | 'mark'>, payload: unknown): unknown {
+  if (!isObject(payload)) return {};
+  const { type, toolCallId, toolName } = payload;
+  if (kind === 'tool-result') return { type, toolCallId, toolName, output: { type: 'text', value: '' } };
+  if (kind === 'message') return { role: payload.role, content: emptyCalls(payload.content) };
+  return mark === 'boundary' ? { state: {} } : {};
+}
+
+function emptyCalls(content: unknown): unknown[] {
+  if (!Array.isArray(content)) return [];
+  return content.flatMap((part) => {
+    if (!isObject(part) || part.type !== 'tool-call' || part.providerExecuted === true) return [];
+    const { type, toolCallId, toolName } = part;
+    return [{ type, toolCallId, toolName, input: {} }];
+  });
+}

@@ -1,0 +1,227 @@
+/**
+ * What is on tapes of transcripts: the entries of a session with the keys of their records (`imported.ts`), also erased
+ * ones (`erased.ts`), the notes of its sources and of what it is a copy of (`origins.ts`, `copy-notes.ts`), and the tokens
+ * that were counted (`ledger.ts`). `change.ts` concludes from that what a plan adds.
+ * Imports `plan` and what lies below.
+ */
+
+import type { Draft, Entry, HomeStore, JsonObject, Seq } from '@tapedeck/tape';
+import { clientCalls, importedEvent, isObject } from '@tapedeck/tape/internal';
+import { sha256 } from '@tapedeck/tape/store';
+import type { Base } from '../plan/plan.ts';
+import { withAncestors } from './ancestors.ts';
+import { isErased } from './erased.ts';
+
+/** An entry of an import that readers see. Its content is not kept: a session can be larger than the memory. */
+export interface Shown extends Pick<Entry, 'seq' | 'kind'> {
+  readonly mark: Entry['mark'] | undefined;
+  readonly name: string | undefined;
+  readonly ref: Seq | undefined;
+  /** The key of its draft. */
+  readonly key: string;
+  /** What its content is known by; undefined where that was redacted. */
+  readonly content: string | undefined;
+  /** How long its content is, as JSON. */
+  readonly length: number;
+  /** The calls that a message makes. */
+  readonly calls: readonly string[];
+}
+
+/** The tokens that were counted: for an answer, by its key, and for the request that it answers. */
+export interface Counted {
+  readonly counted: (key: string) => JsonObject | undefined;
+  readonly answered: (request: string) => JsonObject | undefined;
+}
+
+/** What a tape has of an import. */
+export interface Imported {
+  /** The entries of the import that readers see, in order. */
+  readonly shown: readonly Shown[];
+  /** How often each key was written to the tape itself, whether or not a rewind hides it. */
+  readonly written: ReadonlyMap<string, number>;
+  /** The keys of all that it has, also of what it inherits. */
+  readonly known: ReadonlySet<string>;
+  /** Of these, the keys of what was erased. */
+  readonly erased: ReadonlySet<string>;
+  /** The tokens that were counted for a key. */
+  readonly counted: ReadonlyMap<string, JsonObject>;
+  /** The tokens of each model call, by the id of its request. An id that several answers have says nothing. */
+  readonly requests: ReadonlyMap<string, JsonObject>;
+  /** The tokens that were counted elsewhere, and count no more here. */
+  readonly elsewhere?: Counted | undefined;
+  /** The keys of what other sessions of the same conversation have. */
+  readonly beside?: ReadonlySet<string>;
+  /** The last position that readers see of a conversation that went on here. */
+  readonly ownWork?: Seq;
+  /** What a person took out of sight, with a rewind: how long each content is, as JSON, by its key. */
+  readonly rewound: ReadonlyMap<string, number>;
+}
+
+/** How a rewind says that an import wrote it. */
+export const rewindMode = 'import';
+
+/** What a new tape has. */
+export const nothingImported: Imported = {
+  shown: [],
+  written: new Map(),
+  known: new Set(),
+  erased: new Set(),
+  counted: new Map(),
+  requests: new Map(),
+  rewound: new Map(),
+};
+
+/** The key of a draft, of which an entry of a tape may be a later writing. */
+export function keyOf({ key = '' }: { readonly key?: string | undefined }): string {
+  return key.replace(/^u:/, '').replace(/~again\d+$/, '');
+}
+
+/**
+ * What was read of a store, by session: of one with many branches and subagents, each is forked from the same tape. The memory
+ * that it takes is free for anything else.
+ */
+const reads = new WeakMap<HomeStore, Map<string, WeakRef<Imported>>>();
+/** How many readings are kept. */
+const readsMax = 16;
+
+/** Reads what a session has of an import, of what is shown that behind a base. One that has not changed is not read again. */
+export function importedIn(
+  store: HomeStore,
+  session: string,
+  base?: Base,
+  /** The first position that is read. */
+  from: Seq = 1,
+): Imported {
+  const of = `${stateOf(store, session)} ${base?.cut ?? 0} ${from}`;
+  const kept = reads.get(store) ?? new Map<string, WeakRef<Imported>>();
+  reads.set(store, kept);
+  const imported = kept.get(of)?.deref() ?? readIn(store, session, { base, from });
+  // Anew at the end: what was read longest ago goes first.
+  kept.delete(of);
+  kept.set(of, new WeakRef(imported));
+  for (const [oldest] of kept) if (kept.size > readsMax) kept.delete(oldest);
+  return imported;
+}
+
+/** A session as it is: what it inherits may have been erased since. */
+function stateOf(store: HomeStore, session: string): string {
+  const { id } = store.sessions.find(session) ?? {};
+  return withAncestors(store, id)
+    .map((one) => `${one} ${store.sessions.find(one)?.headHash}`)
+    .join(' ');
+}
+
+/** What of an import the readers of a session saw at a position, whatever was rewound since. */
+export function shownAt(store: HomeStore, session: string, at: Seq): readonly Shown[] {
+  return readIn(store, session, { at }).shown;
+}
+
+function readIn(
+  store: HomeStore,
+  session: string,
+  { base, from = 1, at }: { readonly base?: Base | undefined; readonly from?: Seq; readonly at?: Seq },
+): Imported {
+  const since = base?.cut ?? 0;
+  const upTo = at === undefined ? {} : { at };
+  const ranges = [...store.views.ranges(session, upTo)];
+  const written = new Map<string, number>();
+  const known = new Set<string>();
+  const erased = new Set<string>();
+  const counted = new Map<string, JsonObject>();
+  const answers = new Map<string, Set<string>>();
+  const shown: Shown[] = [];
+  const hidden = new Map<Seq, (readonly [key: string, length: number])[]>();
+  let ownWork: Seq | undefined;
+  let range = 0;
+  for (const entry of store.entries.read(session, { from, ...(at !== undefined && { to: at }) })) {
+    while (range < ranges.length && entry.seq > (ranges[range]?.to ?? 0)) range += 1;
+    const { hiddenBy } = ranges[range] ?? {};
+    const isShown = ranges[range] !== undefined && hiddenBy === undefined;
+    // What the source itself left is no concern of a person.
+    if (isImportRewind(entry)) hidden.delete(entry.seq);
+    // A base that a rewind hides is nothing to go on from.
+    if (entry.seq === since && !isShown) ownWork = Number.POSITIVE_INFINITY;
+    if (entry.key === undefined || !isOfImport(entry)) {
+      if (isShown && entry.seq > since && isSaid(entry)) ownWork = Math.max(ownWork ?? 0, entry.seq);
+      continue;
+    }
+    const key = keyOf(entry);
+    known.add(key);
+    if (isErased(entry)) erased.add(key);
+    if (!entry.inherited) written.set(key, (written.get(key) ?? 0) + 1);
+    if (isObject(entry.meta.usage)) {
+      counted.set(key, most(counted.get(key), entry.meta.usage));
+      const request = requestOf(entry);
+      if (request !== undefined) answers.set(request, (answers.get(request) ?? new Set()).add(key));
+    }
+    if (isShown && entry.seq > since) shown.push(shownOf(entry, key));
+    if (hiddenBy === undefined) continue;
+    const one = [key, JSON.stringify(entry.payload).length] as const;
+    const others = hidden.get(hiddenBy);
+    if (others === undefined) hidden.set(hiddenBy, [one]);
+    else others.push(one);
+  }
+  const rewound = new Map([...hidden.values()].flat());
+  const requests = new Map<string, JsonObject>();
+  for (const [request, [answer = '', ...others]] of answers) {
+    const usage = counted.get(answer);
+    if (others.length === 0 && usage !== undefined) requests.set(request, usage);
+  }
+  return {
+    ...{ shown, written, known, erased, counted, requests, rewound },
+    ...(ownWork !== undefined && { ownWork }),
+  };
+}
+
+/** Whether an import wrote an entry: of one that was redacted, only the key is left that its record had. */
+export function isOfImport({ key, name, meta, payload }: Entry): boolean {
+  // It is of the session here, and of no record.
+  if (name === importedEvent) return false;
+  return meta.source === 'import' || (payload === null && key?.startsWith('u:') === true);
+}
+
+/** An entry as an import compares it. */
+export function shownOf(entry: Entry, key: string): Shown {
+  const { seq, kind, mark, name, ref, payload, meta } = entry;
+  const { again: _, usageBefore: __, ...own } = meta;
+  const text = JSON.stringify(payload);
+  return {
+    ...{ seq, kind, mark, name, ref, key },
+    content: payload === null || isErased(entry) ? undefined : contentMark(text, JSON.stringify(own)),
+    length: text.length,
+    calls: kind === 'message' ? clientCalls(payload) : [],
+  };
+}
+
+/** What content is known by, as the texts of JSON as which it is stored. Pure. */
+export function contentMark(payload: string, meta: string): string {
+  return sha256(`${meta}\n${payload}`).slice(0, 32);
+}
+
+/** What the request of an answer is known by: the id that the provider gave it or, where no record names that, when it was answered. */
+export function requestOf({ meta }: Pick<Draft, 'meta'>): string | undefined {
+  const { requestId, model, timestamp } = meta ?? {};
+  if (typeof requestId === 'string') return requestId;
+  return typeof model === 'string' && typeof timestamp === 'string' ? `${model} ${timestamp}` : undefined;
+}
+
+/** Whether an import wrote a rewind, since its source left what it hides, or has something else there. */
+export function isImportRewind({ kind, payload }: Entry): boolean {
+  return kind === 'rewind' && isObject(payload) && payload.mode === rewindMode;
+}
+
+/** Whether an entry is part of a conversation. What a merge delivers of a subagent of the import is not. */
+export function isSaid({ kind, mark, meta }: Entry): boolean {
+  if (meta.source === 'merge' && meta.context === false) return false;
+  return kind === 'message' || kind === 'tool-result' || mark === 'boundary';
+}
+
+/** The greatest figure of each kind. */
+export function most(a: JsonObject = {}, b: JsonObject): JsonObject {
+  return {
+    ...a,
+    ...Object.fromEntries(
+      Object.entries(b).map(([name, count]) => [name, Math.max(Number(a[name] ?? 0), Number(count))]),
+    ),
+  };
+}

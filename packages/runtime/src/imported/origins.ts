@@ -1,0 +1,151 @@
+import type { Entry, HomeStore, JsonObject, SessionInfo } from '@tapedeck/tape';
+import { importedEvent, isDeleted, isObject } from '@tapedeck/tape/internal';
+import { sha256 } from '@tapedeck/tape/store';
+import type { ConversationPlan, ImportPlan } from '../plan/plan.ts';
+import { isReturned } from './copy-notes.ts';
+
+interface Found {
+  /** The ULIDs of sessions, by their origins. */
+  readonly live: Map<string, string>;
+  /** By the marks of their origins. */
+  readonly deleted: ReadonlyMap<string, SessionInfo>;
+  /** Those that an import deleted, by the marks of their origins. */
+  readonly returned: Map<string, readonly string[]>;
+  /** The ULIDs of all sessions that came from a session of a tool. */
+  readonly bySource: ReadonlyMap<string, readonly string[]>;
+}
+
+/**
+ * Which session came from which conversation, whatever its name is now. Reads the home when the first one is sought that has
+ * not the name that its source gives it.
+ */
+export class Origins {
+  readonly #store: HomeStore;
+  #found: Found | undefined;
+
+  constructor(store: HomeStore) {
+    this.#store = store;
+  }
+
+  /** The session with this origin; the oldest one, if the user had several made. */
+  find(origin: string): SessionInfo | undefined {
+    const id = this.#read().live.get(origin);
+    const found = id === undefined ? undefined : this.#store.sessions.find(id);
+    // This import may have deleted it.
+    return found === undefined || isDeleted(found) ? undefined : found;
+  }
+
+  /** A session that had this origin, and was deleted or purged. */
+  findDeleted(origin: string): SessionInfo | undefined {
+    return this.#read().deleted.get(markOf(origin));
+  }
+
+  /** The ULIDs of those sessions with this origin that an import deleted, since another one has all that they had. */
+  returnedOf(origin: string): readonly string[] {
+    return this.#read().returned.get(markOf(origin)) ?? [];
+  }
+
+  /** Takes note that an import has deleted a session with this origin, since another one has all that it had. */
+  noteReturned(origin: string, id: string): void {
+    if (this.#found === undefined) return;
+    const { live, returned } = this.#found;
+    if (live.get(origin) === id) live.delete(origin);
+    returned.set(markOf(origin), [...this.returnedOf(origin), id]);
+  }
+
+  /** The sessions that came from a session of a tool: its conversation, with branches and subagents. */
+  allOf({ tool, session }: { readonly tool: string; readonly session: string }): readonly SessionInfo[] {
+    const ids = this.#read().bySource.get(sourceOf(tool, session)) ?? [];
+    return ids.flatMap((id) => this.#store.sessions.find(id) ?? []);
+  }
+
+  #read(): Found {
+    if (this.#found !== undefined) return this.#found;
+    const live = new Map<string, string>();
+    const deleted = new Map<string, SessionInfo>();
+    const returned = new Map<string, readonly string[]>();
+    const bySource = new Map<string, string[]>();
+    for (const info of this.#store.sessions.list({ all: true, deleted: false })) {
+      const from = payloadOf(this.#store, info.id);
+      const origin = from && JSON.stringify(from);
+      if (origin === undefined) continue;
+      if (!live.has(origin)) live.set(origin, info.id);
+      const source = sourceOf(from?.format, from?.session);
+      bySource.set(source, [...(bySource.get(source) ?? []), info.id]);
+    }
+    for (const info of this.#store.sessions.list({ deleted: true })) {
+      const mark = markIn(this.#store, info.id);
+      if (mark === undefined) continue;
+      if (isReturned(this.#store, info.id)) returned.set(mark, [...(returned.get(mark) ?? []), info.id]);
+      else deleted.set(mark, info);
+    }
+    this.#found = { live, deleted, returned, bySource };
+    return this.#found;
+  }
+}
+
+/** Where a session says that it comes from, as a text to compare. */
+export function originOf(store: HomeStore, session: string): string | undefined {
+  const payload = payloadOf(store, session);
+  return payload && JSON.stringify(payload);
+}
+
+/** Whether a session is one of those that a conversation of a plan has: the first, or one that an import made beside it. */
+export function isOf(
+  store: HomeStore,
+  session: string,
+  {
+    plan: { format, session: source },
+    conversation: { key, kind },
+  }: {
+    readonly plan: Pick<ImportPlan, 'format' | 'session'>;
+    readonly conversation: Pick<ConversationPlan, 'key' | 'kind'>;
+  },
+): boolean {
+  const from = payloadOf(store, session);
+  if (from?.format !== format || from.session !== source) return false;
+  const { conversation } = from;
+  return conversation === undefined ? kind === 'main' : String(conversation).replace(/#\d+$/, '') === key;
+}
+
+function payloadOf(store: HomeStore, session: string): JsonObject | undefined {
+  const payload = eventOf(store, session)?.payload;
+  return isObject(payload) ? payload : undefined;
+}
+
+/** The mark of an origin, which is left of it when its session is purged. */
+function markIn(store: HomeStore, session: string): string | undefined {
+  const event = eventOf(store, session);
+  if (isObject(event?.payload)) return markOf(JSON.stringify(event.payload));
+  return event?.key?.replace(/^u:/, '').replace(originKey, '');
+}
+
+/** The event by which a session says where it comes from. */
+function eventOf(store: HomeStore, session: string): Entry | undefined {
+  const [event] = store.entries.read(session, { own: true, name: importedEvent, limit: 1 });
+  return event;
+}
+
+/** What the key of that event begins with. */
+export const originKey = 'import:source:';
+
+/** What an origin is known by where its text must not be kept. Pure. */
+export function markOf(origin: string): string {
+  return sha256(origin).slice(0, 32);
+}
+
+/** A session of a tool, as a text to compare. */
+export function sourceOf(tool: unknown, session: unknown): string {
+  return `${String(tool)} ${String(session)}`;
+}
+
+/** The name of the session that a tool's own session is here. */
+export function sessionOf(
+  store: HomeStore,
+  { format, session }: Pick<ImportPlan, 'format' | 'session'>,
+): string | undefined {
+  const name = store.sessions.find(session)?.session;
+  if (name === undefined) return undefined;
+  const [origin] = store.entries.read(name, { own: true, name: importedEvent, limit: 1 });
+  return JSON.stringify(origin?.payload) === JSON.stringify({ format, session }) ? name : undefined;
+}

@@ -1,0 +1,94 @@
+import { type Draft, type HomeStore, TapeError } from '@tapedeck/tape';
+import type { ConversationPlan, ImportPlan } from '../plan/plan.ts';
+import { originDraft } from './forgotten.ts';
+import { type Origins, originOf } from './origins.ts';
+
+/** Of which conversation sessions are sought, and under which name. */
+interface Sought {
+  readonly plan: ImportPlan;
+  readonly conversation: ConversationPlan;
+  readonly as: string | undefined;
+  readonly origins: Origins;
+}
+
+/**
+ * The sessions that one conversation has here: several where one of them went on here, or where files of it differ. The first
+ * has the name of the conversation, unless something else has it.
+ */
+export class OwnSessions {
+  readonly #store: HomeStore;
+  readonly #sought: Sought;
+
+  constructor(store: HomeStore, sought: Sought) {
+    this.#store = store;
+    this.#sought = sought;
+  }
+
+  /** Their names, in the order in which they were made. */
+  all(): readonly string[] {
+    const sessions: string[] = [];
+    for (let one = this.#find(1); one !== undefined; one = this.#find(sessions.length + 1))
+      sessions.push(one);
+    return sessions;
+  }
+
+  /** The first name from the nth on that is free. */
+  freeName(n: number): string {
+    let i = n;
+    while (this.#exists(this.#nameAt(i))) i += 1;
+    return this.#nameAt(i);
+  }
+
+  /** Where the nth session comes from, as an event, with the time of what it inherits of its own conversation. */
+  origin(n: number, timestamp?: string): Draft {
+    const { plan, conversation } = this.#sought;
+    const { key, kind } = conversation;
+    const { format, session } = plan;
+    // The lineage has its parent, which can be another one when the source has grown.
+    const isMain = kind === 'main' && n === 1;
+    const origin = { format, session, ...(!isMain && { conversation: n === 1 ? key : `${key}#${n}` }) };
+    return originDraft(origin, timestamp);
+  }
+
+  /** Why the first one does not come back: a person deleted it. */
+  refusal(): TapeError | undefined {
+    const { conversation, origins } = this.#sought;
+    const deleted = origins.findDeleted(JSON.stringify(this.origin(1).payload));
+    if (deleted === undefined) return undefined;
+    const { id, lifecycle } = deleted;
+    const what = lifecycle === 'purged' ? 'purged' : 'deleted';
+    return new TapeError('TAPE_ARCHIVED', `cannot import into '${conversation.name}': it was ${what} here`, {
+      data: { session: conversation.name, id, lifecycle },
+    });
+  }
+
+  /** The nth one, by its name or, if that was changed, by where it comes from. */
+  #find(n: number): string | undefined {
+    const { as, origins } = this.#sought;
+    const expected = JSON.stringify(this.origin(n).payload);
+    for (let i = n; this.#exists(this.#nameAt(i)); i += 1) {
+      const name = this.#nameAt(i);
+      if (originOf(this.#store, name) === expected) return name;
+      if (name === as)
+        throw new TapeError(
+          'TAPE_EXISTS',
+          `cannot import into '${name}': it is not an import of this transcript`,
+          {
+            data: { session: name, transcript: true },
+          },
+        );
+    }
+    return as === undefined ? origins.find(expected)?.session : undefined;
+  }
+
+  #nameAt(i: number): string {
+    const { plan, conversation, as } = this.#sought;
+    const isOfMain = as !== undefined && conversation.name.startsWith(plan.session);
+    const base = isOfMain ? `${as}${conversation.name.slice(plan.session.length)}` : conversation.name;
+    return i === 1 ? base : `${base}-${i}`;
+  }
+
+  #exists(session: string): boolean {
+    return this.#store.sessions.find(session) !== undefined;
+  }
+}
