@@ -284,6 +284,44 @@ test('what was never imported is remembered, too; a name of its own takes it aga
   expect((await at.run('import')).stdout).not.toContain('entries');
 });
 
+test('a session is forgotten by its name here too, and also where the home knows no file of it', async () => {
+  using at = user();
+  at.write('a.jsonl', records('a', turns('a0')));
+  at.write('b.jsonl', records('b', turns('b0')));
+  await at.imports();
+  await at.run('rename', 'a', 'kept');
+  await at.run('new', 'own');
+  expect(await at.imports('--forget', 'kept')).toMatchObject({
+    forgotten: [at.file('a.jsonl')],
+    names: ['a'],
+  });
+  rmSync(at.home.file('sources.jsonl'));
+  rmSync(at.file('b.jsonl'));
+  expect(await at.imports('--forget', 'b')).toMatchObject({ forgotten: [], names: ['b'] });
+  expect(at.holds(secretWord)).toEqual([]);
+  for (const [named, why] of [
+    ['own', 'it is no file, and no session that was imported'],
+    [at.file('empty'), 'no transcript is found in it'],
+  ] as const) {
+    if (named !== 'own') writeFileSync(named, '');
+    const { code, stderr } = await at.run('import', '--forget', named);
+    expect({ code, stderr }).toMatchObject({ code: 3, stderr: expect.stringContaining(why) });
+    expect(stderr).toContain('tape sessions');
+  }
+});
+
+test('forgetting one conversation erases nothing of what says that another one was forgotten', async () => {
+  using at = user();
+  at.write('a.jsonl', records('a', turns('a0')));
+  at.write('b.jsonl', records('b', turns('b0')));
+  await at.imports();
+  expect(await at.imports('--forget', 'a')).toMatchObject({ names: ['a'], entries: 2 });
+  expect(await at.imports('--forget', 'b')).toMatchObject({ names: ['b'], entries: 2 });
+  expect(await at.imports('--forget', 'a')).toMatchObject({ names: ['a'], entries: 0 });
+  const { stdout, stderr } = await at.run('import', at.file('a.jsonl'));
+  expect([stdout, stderr]).toEqual(['', expect.stringContaining('--as NAME')]);
+});
+
 test('what was redacted in a session stays so when its file grows', async () => {
   using at = user();
   at.write('a.jsonl', records('a', turns('a0 a1')));

@@ -130,8 +130,11 @@ test.each([
     const how = { format: 'claude-code', chunks: [Buffer.from(content)], forms: transcriptTools } as const;
     expect(readTranscript('s-1.jsonl', how).irregular).toEqual(irregular);
     const code = 'IMPORT_UNKNOWN_FORMAT';
-    const data = { line: 2, offset };
-    expect((await imported(content, { strict: true })).done[0]?.error).toMatchObject({ code, data });
+    const data = { line: 2, offset, strict: true };
+    const refused = (await imported(content, { strict: true })).done[0]?.error;
+    expect(refused).toMatchObject({ code, data });
+    // It is kept nowhere.
+    expect(refused?.message).toMatch(new RegExp(`: a record of ${what}$`));
     expect(() => readTranscript('s-1.jsonl', { ...how, strict: true })).toThrow(
       expect.objectContaining({ code, data: expect.objectContaining(data) }),
     );
@@ -148,7 +151,11 @@ test('records glued together are taken, counted and named with their place; --st
     irregular: [{ line: 2, offset: line(hello).length, why }],
   });
   const { done } = await imported(content, { strict: true });
-  expect(done[0]?.error).toMatchObject({ data: { line: 2 }, message: expect.stringContaining(why) });
+  const refused = {
+    data: { line: 2 },
+    message: expect.stringMatching(/: several records without a newline between them$/),
+  };
+  expect(done[0]?.error).toMatchObject(refused);
 });
 
 test('a figure of tokens that is no whole number counts as 0, and has its place', async () => {

@@ -31,6 +31,7 @@ export function hintFor(code: string, data: Readonly<Record<string, unknown>>): 
         return `create it with: tape init --home ${shellWord(String(data.home))}; or name another with --home or TAPE_HOME`;
       if (typeof data.remote === 'string')
         return `${near === '' ? '' : `did you mean ${near}? `}All remotes: tape remote`;
+      if (data.source !== undefined) return 'list sessions with: tape sessions';
       if (data.verb === undefined) return undefined;
       return `${near === '' ? '' : `did you mean ${near}? `}All verbs: tape --help`;
     case 'CLI_NO_DRIVER':
@@ -49,6 +50,10 @@ export function hintFor(code: string, data: Readonly<Record<string, unknown>>): 
       return typeof data.name === 'string' && /^[^\p{C}\p{Zl}\p{Zp}]{1,200}$/u.test(data.name)
         ? `make a session for this text with: tape new --id ${shellWord(data.name)}`
         : undefined;
+    case 'IMPORT_EXCLUDED':
+      return 'see the patterns with: tape config get import.exclude; others stand in a .tapeignore above the file, or above its working directory';
+    case 'IMPORT_FORGOTTEN':
+      return 'take it again under another name with: --as NAME';
     case 'IMPORT_TOO_LARGE':
       // Of a file the place is known.
       return data.offset === undefined ? 'write it to a file, and import that: tape import FILE' : undefined;
@@ -56,6 +61,7 @@ export function hintFor(code: string, data: Readonly<Record<string, unknown>>): 
     case 'IMPORT_UNKNOWN_FORMAT':
       if (typeof data.tool === 'string')
         return `nothing is lost while ${data.tool} has it, and tape changes no file: a later version will read it`;
+      if (data.strict === true) return 'take it, but for what is wrong in it, without: --strict';
       // A later line is damage in a transcript.
       return data.line === undefined || data.line === 1
         ? 'transcripts of Claude Code are in ~/.claude/projects'

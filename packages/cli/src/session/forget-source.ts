@@ -7,18 +7,19 @@ import { userHome } from '../config/searched.ts';
 import type { Context } from '../context.ts';
 import { NotFoundError } from '../errors/kinds.ts';
 import { exit } from '../exit.ts';
+import { hasDatabase } from '../home.ts';
 import { counted } from '../output/counted.ts';
 import { erasing, whileShown } from '../output/progress.ts';
 import { forgottenSource } from './conversations.ts';
-import { type Holding, holdingsOf } from './holdings.ts';
+import { type Holding, holdingsOf, type Origin, originIn } from './holdings.ts';
 
 /** What the redactions of a forgotten source say. */
 const reason = 'its source was forgotten';
 
 /**
- * Erases what was imported of a source, and remembers on its tapes not to take it again. `named`: a path, or the tool's id of
- * a session. A conversation is forgotten as a whole, with its branches and subagents, under each path where it was seen, and
- * with what copies of it have in other sessions.
+ * Erases what was imported of a source, and remembers on its tapes not to take it again. `named`: a path, the tool's id of a
+ * session, or the name of a session here. A conversation is forgotten as a whole, with its branches and subagents, under each
+ * path where it was seen, and with what copies of it have in other sessions.
  * @throws NotFoundError for what is no source
  */
 export async function forgetSource(
@@ -29,16 +30,12 @@ export async function forgetSource(
   const { io, home, reading, writing, answer } = context;
   const { SourceTable } = await import('@tapedeck/runtime/import');
   const table = SourceTable.open(join(home.dir, 'sources.jsonl'));
-  const sources = await sourcesOf(named, table, context);
-  if (sources.length === 0)
-    throw new NotFoundError(`cannot forget '${named}': it is no transcript, and no session of one`, {
-      source: named,
-    });
+  const { sources, origins } = await meantBy(named, table, context);
   await (dryRun ? reading : writing)(async (store) => {
-    const found = holdingsOf(store, sources);
+    const found = holdingsOf(store, origins);
     if (!dryRun) {
       // Remembered first: a process that is killed in between erases the rest when it is repeated.
-      await remember(store, sources, found);
+      await remember(store, origins, found);
       const at = io.now();
       table.forget(sources.map(({ project: _, first: __, ...rest }) => ({ forgottenAt: at, ...rest })));
       // What a copy holds is known by what it has in common with the source, which goes last.
@@ -58,18 +55,48 @@ export async function forgetSource(
   return exit.done;
 }
 
-/** The sources of the conversations that a word names; of a file that was never read, what can be said of it. */
-async function sourcesOf(
-  named: string,
-  table: SourceTable,
-  { io }: Pick<Context, 'io'>,
-): Promise<readonly Source[]> {
-  const path = resolve(io.cwd, named);
+/** What a word names: conversations, and the files of them that are known. */
+interface Meant {
+  readonly origins: readonly Origin[];
+  readonly sources: readonly Source[];
+}
+
+/** @throws NotFoundError for what is no source */
+async function meantBy(named: string, table: SourceTable, context: Context): Promise<Meant> {
+  const { home, reading } = context;
+  const path = resolve(context.io.cwd, named);
   const isNamed = (one: Source) => one.path === path || one.session === named || one.main === named;
   const known = table.all.filter(isNamed);
-  if (known.length > 0)
-    return table.all.filter((one) => known.some(({ tool, main }) => one.tool === tool && one.main === main));
-  if (!existsSync(path)) return [];
+  if (known.length > 0) return { origins: known, sources: filesOf(known, table) };
+  const inFile = existsSync(path) ? await sourcesIn(path, context) : [];
+  if (inFile.length > 0) return { origins: inFile, sources: inFile };
+  const imported = hasDatabase(home) ? await reading(async (store) => originNamed(store, named)) : undefined;
+  if (imported !== undefined) return { origins: [imported], sources: filesOf([imported], table) };
+  const why = existsSync(path)
+    ? 'no transcript is found in it'
+    : 'it is no file, and no session that was imported';
+  throw new NotFoundError(`cannot forget '${named}': ${why}`, { source: named });
+}
+
+/** The files of some conversations that were read. */
+function filesOf(origins: readonly Origin[], table: SourceTable): readonly Source[] {
+  return table.all.filter((one) => origins.some(({ tool, main }) => one.tool === tool && one.main === main));
+}
+
+/** The conversation of a session, by its name here or by the tool's id of it, whatever is left of its files. */
+function originNamed(store: HomeStore, named: string): Origin | undefined {
+  const own = store.sessions.find(named);
+  const origin = own && originIn(store, own.id);
+  if (origin !== undefined) return origin;
+  for (const { id } of store.sessions.list({ all: true, allRealms: true })) {
+    const one = originIn(store, id);
+    if (one?.main === named) return one;
+  }
+  return undefined;
+}
+
+/** What can be said of the transcripts of a file or folder of which none was read. */
+async function sourcesIn(path: string, { io }: Pick<Context, 'io'>): Promise<readonly Source[]> {
   const { discover, transcriptTools } = await import('@tapedeck/runtime/import');
   const place = { env: io.env, home: userHome(io) };
   const { files } = await discover({ place, tools: transcriptTools, paths: [path] });
@@ -92,7 +119,7 @@ async function sourcesOf(
 /** Writes on the tapes that their source was forgotten; on a tape of its own, where it was not imported. */
 async function remember(
   store: HomeStore,
-  sources: readonly Source[],
+  origins: readonly Origin[],
   found: readonly Holding[],
 ): Promise<void> {
   const { forgottenDraft, originDraft } = await import('@tapedeck/runtime/internal');
@@ -106,7 +133,7 @@ async function remember(
     }
   }
   if (own.length > 0) return;
-  for (const [name, { tool, main }] of new Map(sources.map((one) => [`${one.tool} ${one.main}`, one]))) {
+  for (const [name, { tool, main }] of new Map(origins.map((one) => [`${one.tool} ${one.main}`, one]))) {
     const isFree = nameFault(main) === undefined && store.sessions.find(main) === undefined;
     const { id } = store.sessions.open(isFree ? main : `forgotten ${name}`.replace(/\W+/g, '-').slice(0, 60));
     store.entries.append(id, [originDraft({ format: tool, session: main }), forgottenDraft()]);

@@ -1,6 +1,6 @@
 import type { Source } from '@tapedeck/runtime/import';
 import type { Entry, HomeStore, Seq, SessionInfo } from '@tapedeck/tape';
-import { isDeleted, isObject } from '@tapedeck/tape/internal';
+import { importedEvent, isDeleted, isObject } from '@tapedeck/tape/internal';
 import { RecordedContent } from './recorded-content.ts';
 
 /** A session with content of a source. */
@@ -13,14 +13,24 @@ export interface Holding {
   readonly isDeleted: boolean;
 }
 
-/** The sessions that were imported from some sources, and those that hold a copy of them. */
-export function holdingsOf(store: HomeStore, sources: readonly Source[]): readonly Holding[] {
-  const named = new Set(sources.map(({ tool, main }) => `${tool} ${main}`));
+/** A conversation of a tool, by the id that the tool gave it. */
+export type Origin = Pick<Source, 'tool' | 'main'>;
+
+/** The conversation from which a session was imported, and where the session says so; undefined for any other one. */
+export function originIn(store: HomeStore, id: string): (Origin & { readonly seq: Seq }) | undefined {
+  const [origin] = store.entries.read(id, { own: true, name: importedEvent, limit: 1 });
+  if (!isObject(origin?.payload)) return undefined;
+  const { format, session } = origin.payload;
+  return { tool: String(format), main: String(session), seq: origin.seq };
+}
+
+/** The sessions that were imported from some conversations, and those that hold a copy of them. */
+export function holdingsOf(store: HomeStore, origins: readonly Origin[]): readonly Holding[] {
+  const named = new Set(origins.map(({ tool, main }) => `${tool} ${main}`));
   const imported = store.sessions.list({ all: true, allRealms: true }).flatMap((info): Imported[] => {
-    const [origin] = store.entries.read(info.id, { own: true, name: 'import/source', limit: 1 });
-    if (!isObject(origin?.payload)) return [];
-    const { format, session } = origin.payload;
-    return [{ info, from: origin.seq + 1, isCopy: !named.has(`${String(format)} ${String(session)}`) }];
+    const origin = originIn(store, info.id);
+    if (origin === undefined) return [];
+    return [{ info, from: origin.seq + 1, isCopy: !named.has(`${origin.tool} ${origin.main}`) }];
   });
   const content = new RecordedContent();
   // First what is forgotten, which says what is a copy.
@@ -57,7 +67,7 @@ function allIn(store: HomeStore, { info, from }: Imported, content: RecordedCont
   if (info.title !== undefined) content.addText(info.title);
   for (const entry of store.entries.read(info.id, { own: true, from })) {
     content.add(entry);
-    if (hasContent(entry) && entry.key !== 'u:import:forgotten') seqs.push(entry.seq);
+    if (hasContent(entry)) seqs.push(entry.seq);
   }
   return seqs;
 }
@@ -102,6 +112,7 @@ function beginningOf(store: HomeStore, { id, title }: SessionInfo): readonly Seq
   return first === undefined || first.payload === null ? [] : [first.seq];
 }
 
-function hasContent({ kind, payload }: Entry): boolean {
-  return kind !== 'rewind' && kind !== 'redaction' && payload !== null;
+/** Whether an entry has something that is erased. That its source was forgotten is what a session says last, and stays. */
+function hasContent({ kind, payload, key }: Entry): boolean {
+  return kind !== 'rewind' && kind !== 'redaction' && payload !== null && key !== 'u:import:forgotten';
 }

@@ -11,7 +11,7 @@ import { quote } from '@tapedeck/tape/internal';
 import type { OnProgress } from '@tapedeck/tape/store';
 import { ImportError } from '../lines/errors.ts';
 import { type BadLine, chunksOf, type JsonLines, parseJsonLines } from '../lines/json-lines.ts';
-import { Irregularities, type IrregularLine, type RecordForm } from '../plan/irregular.ts';
+import { Irregularities, type IrregularLine, irregularError, type RecordForm } from '../plan/irregular.ts';
 import { planOf } from '../plan/one-conversation.ts';
 import type { ImportPlan } from '../plan/plan.ts';
 import { planClaudeCode } from './claude-code/plan-of.ts';
@@ -99,11 +99,6 @@ export function readTranscript(
     );
   const plan = planClaudeCode({ name: basename(file, '.jsonl'), lines: lines.records });
   return read('claude-code', plan, { ...lines, found: irregularIn(claudeCode) });
-}
-
-function irregularError({ line, offset, why }: IrregularLine, file: string): ImportError {
-  const message = `cannot import ${quote(file)}: line ${line}, byte ${offset}: ${why}`;
-  return new ImportError('IMPORT_UNKNOWN_FORMAT', message, { data: { file, line, offset } });
 }
 
 /** A plan, with what is wrong with the lines of its file among its counts. */

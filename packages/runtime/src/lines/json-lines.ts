@@ -113,7 +113,7 @@ export function parseJsonLines(
   const leaveOut = (fault: ImportError): void => {
     first ??= fault;
     badCount += 1;
-    if (strict) throw first;
+    if (strict) throw asStrict(first);
     if (badCount > records.length + placesMax) throw ofAnotherKind(first);
     list(fault);
   };
@@ -139,7 +139,7 @@ export function parseJsonLines(
         continue;
       }
       const fault = faultIn(line, file, { why: noObject, at: 0 });
-      if (strict) throw fault;
+      if (strict) throw asStrict(fault);
       notObjects += 1;
       list(fault);
     }
@@ -167,6 +167,11 @@ function parsedOrFault(line: ByteLine, file: string | undefined): ParsedLine | I
     if (!(error instanceof ImportError) || line.bytes.length > lineBytesMax) throw error;
     return error;
   }
+}
+
+/** The error of a file that may have no bad line, and of which that alone would be left out. */
+function asStrict(cause: ImportError): ImportError {
+  return new ImportError(cause.code, cause.message, { data: { ...cause.data, strict: true }, cause });
 }
 
 /** The error of a file that has more records than any transcript. */

@@ -135,8 +135,8 @@ export class LineReading {
       if (found.fault === undefined) continue;
       faults.push(found.fault);
       this.#counts.faults += 1;
-      if (this.#options.strict === true || this.#counts.faults > this.#counts.records + faultsMax)
-        throw errorOf(found.fault, this.#file.path);
+      if (this.#options.strict === true) throw errorOf(found.fault, this.#file.path, { strict: true });
+      if (this.#counts.faults > this.#counts.records + faultsMax) throw errorOf(found.fault, this.#file.path);
     }
     return { records, faults };
   }
@@ -162,9 +162,13 @@ export class LineReading {
   }
 }
 
-/** A bad line as an error. */
-export function errorOf({ code, line, offset, why }: LineFault, file: string): ImportError {
+/** A bad line as an error. `strict`: the file is refused since it may have none, and else the line alone would be left out. */
+function errorOf(
+  { code, line, offset, why }: LineFault,
+  file: string,
+  how: { readonly strict?: true } = {},
+): ImportError {
   return new ImportError(code, `cannot import ${shown(file)}: line ${line}, byte ${offset}: ${why}`, {
-    data: { file, line, offset },
+    data: { file, line, offset, ...how },
   });
 }

@@ -1,4 +1,6 @@
 import type { JsonObject } from '@tapedeck/tape';
+import { quote } from '@tapedeck/tape/internal';
+import { ImportError } from '../lines/errors.ts';
 import type { JsonLine } from '../lines/json-lines.ts';
 import type { TranscriptTool } from './format.ts';
 
@@ -14,7 +16,10 @@ export interface IrregularLine {
 /** What tells the records of a format from those of others. */
 export type RecordForm = Pick<TranscriptTool, 'name' | 'file' | 'hasRecord' | 'faultIn'>;
 
-const isGlued = 'several records without a newline between them, each of which was taken';
+const isGlued: Found = {
+  fault: 'several records without a newline between them',
+  outcome: 'each of which was taken',
+};
 
 /** The most places that are kept. */
 const linesMax = 100;
@@ -43,17 +48,23 @@ export class Irregularities {
     return this.#lines;
   }
 
-  /** Looks at a record, and returns what is wrong with it: nearly always nothing. */
-  look({ line, offset, value }: Pick<JsonLine, 'line' | 'offset' | 'value'>): IrregularLine | undefined {
-    const glued = this.#isFirstGlued(line) ? this.#add({ line, offset, why: isGlued }) : undefined;
-    const why = this.#own.faultIn?.(value) ?? this.#foreign(value);
-    return why === undefined ? glued : this.#add({ line, offset, why });
+  /** Looks at a record, and returns what is wrong with it (`fault`): nearly always nothing. */
+  look({
+    line,
+    offset,
+    value,
+  }: Pick<JsonLine, 'line' | 'offset' | 'value'>): (IrregularLine & Found) | undefined {
+    const glued = this.#isFirstGlued(line) ? this.#add({ line, offset }, isGlued) : undefined;
+    const own = this.#own.faultIn?.(value);
+    const found = own === undefined ? this.#foreign(value) : { fault: own };
+    return found === undefined ? glued : this.#add({ line, offset }, found);
   }
 
-  #add(found: IrregularLine): IrregularLine {
+  #add({ line, offset }: Pick<IrregularLine, 'line' | 'offset'>, found: Found): IrregularLine & Found {
     this.#count += 1;
-    if (this.#lines.length < linesMax) this.#lines.push(found);
-    return found;
+    const why = found.outcome === undefined ? found.fault : `${found.fault}, ${found.outcome}`;
+    if (this.#lines.length < linesMax) this.#lines.push({ line, offset, why });
+    return { line, offset, why, ...found };
   }
 
   /** Whether a record is the second one of its line. */
@@ -64,9 +75,21 @@ export class Irregularities {
     return isFirst;
   }
 
-  #foreign(record: JsonObject): string | undefined {
+  #foreign(record: JsonObject): Found | undefined {
     if (this.#own.hasRecord?.(record) !== false) return undefined;
     const other = this.#others.find(({ hasRecord }) => hasRecord?.(record) === true);
-    return other && `a record of ${other.file}, kept beside the conversation`;
+    return other && { fault: `a record of ${other.file}`, outcome: 'kept beside the conversation' };
   }
+}
+
+/** The error of a file that may have no irregular line. What becomes of such a line elsewhere is not said of this one. */
+export function irregularError({ line, offset, fault }: IrregularLine & Found, file: string): ImportError {
+  const message = `cannot import ${quote(file)}: line ${line}, byte ${offset}: ${fault}`;
+  return new ImportError('IMPORT_UNKNOWN_FORMAT', message, { data: { file, line, offset, strict: true } });
+}
+
+/** What is wrong with a record, and what becomes of it where it is taken. */
+interface Found {
+  readonly fault: string;
+  readonly outcome?: string;
 }

@@ -5,7 +5,6 @@ import { ImportError } from '../lines/errors.ts';
 import {
   compressionIn,
   contentOf,
-  errorOf,
   KeptLines,
   type LineFault,
   LineReading,
@@ -22,7 +21,7 @@ import {
   type RecordList,
 } from '../lines/json-lines.ts';
 import type { SourceFile, TranscriptTool } from '../plan/format.ts';
-import { Irregularities } from '../plan/irregular.ts';
+import { Irregularities, irregularError } from '../plan/irregular.ts';
 import type { Source } from '../sources/index.ts';
 import { transcriptTools } from './tools.ts';
 
@@ -120,8 +119,7 @@ export class FileReading implements SourceFile {
   /** @throws IMPORT_UNKNOWN_FORMAT at the first irregular line of a file that must have none */
   #look(record: JsonLine): void {
     const irregular = this.#irregular.look(record);
-    if (irregular === undefined || !this.#options.strict) return;
-    throw errorOf({ code: 'IMPORT_UNKNOWN_FORMAT', kept: 1, ...irregular }, this.path);
+    if (irregular !== undefined && this.#options.strict) throw irregularError(irregular, this.path);
   }
 
   async #read(): Promise<JsonLines<RecordList>> {
