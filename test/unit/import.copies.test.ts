@@ -1,5 +1,6 @@
 import {
   derivedIn,
+  Origins,
   parseJsonLines,
   planClaudeCode,
   type ReconcileOptions,
@@ -7,6 +8,7 @@ import {
 } from '@tapedeck/runtime/import';
 import { type SqliteTapeStore, view } from '@tapedeck/tape';
 import { treeParentOf } from '@tapedeck/tape/internal';
+import { wrapStore } from '@tapedeck/tape/store';
 import { describe, expect, test } from 'vitest';
 import { sized } from '../support/size.ts';
 import { openStore } from '../support/store.ts';
@@ -649,6 +651,22 @@ describe('a session that was resumed as a copy under new ids, which names nothin
       .flatMap(({ id }) => [...store.entries.read(id, { own: true, kind: 'message' })])
       .filter(({ payload }) => JSON.stringify(payload).includes(`"${text}"`)).length;
 
+  test('is found without a list of the sessions that have nothing in common with it', () => {
+    let listed = 0;
+    const store = wrapStore(openStore(), ({ method, act }) => {
+      const answer = act();
+      if (method === 'sessions.list') listed += (answer as readonly unknown[]).length;
+      return answer;
+    });
+    for (let i = 0; i < 9; i += 1) store.sessions.open(`other-${i}`);
+    const origins = new Origins(store);
+    take(store, source, { origins });
+    listed = 0;
+    take(store, resumed, { origins });
+    expect(listed).toBe(0);
+    expect(texts(store, 's-2')).toEqual([...begun, 'go on', 'more']);
+  });
+
   test.each(both)('is a fork of it, in whichever order they are imported', (...order) => {
     const store = openStore();
     for (const file of order) take(store, file);
@@ -772,8 +790,7 @@ describe('a session that was resumed as a copy under new ids, which names nothin
       store.entries.redact('s-1', seqs, 'private');
       const records = [
         ...first,
-        // What was erased is known by its time.
-        own(person({ uuid: 'c5', parent }, 'something else', { timestamp: '2026-03-12T10:00:00.000Z' })),
+        own(person({ uuid: 'c5', parent }, 'something else')),
         own(model({ uuid: 'c6', parent: 'c5' }, [says('something done')], { usage })),
       ];
       for (const end of [records.length - 1, records.length]) take(store, records.slice(0, end));

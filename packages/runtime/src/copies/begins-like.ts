@@ -34,12 +34,10 @@ export function beginsLike(
   return best?.session;
 }
 
-/** The main conversations of imports that were forked from an exported session: one of them may be a copy of another. */
-function continuing(store: HomeStore, exported: string): readonly string[] {
-  const parent = store.sessions.find(exported)?.session;
-  return store.sessions
-    .list()
-    .flatMap(({ id, parent: of }) => (of === parent && isMain(store, id) ? [id] : []));
+/** The main conversations of imports that were forked from a session: one of them may be a copy of another. */
+function continuing(store: HomeStore, from: string): readonly string[] {
+  const id = store.sessions.find(from)?.id;
+  return id === undefined ? [] : [...copiesIn(store).forksOf(id)].filter((fork) => isMain(store, fork));
 }
 
 /** Whether a session is the main conversation of an import. */
