@@ -329,6 +329,8 @@ test('each import counts what patterns leave out and what was forgotten, each fo
     const { excluded, forgotten, left_out } = await user.imports(...args);
     return [excluded, forgotten, (left_out as object[]).length];
   };
+  // The first one says what was found, too.
+  expect((await user.says('import')).stderr.match(/3 left out by patterns/g)).toHaveLength(1);
   expect(await counts()).toEqual([3, 0, 0]);
   expect(await user.says('import')).toMatchObject({
     ...{ code: 0, stdout: 'Claude Code: nothing new in 2 files\n', stderr: '3 left out by patterns\n' },

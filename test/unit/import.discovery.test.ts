@@ -159,10 +159,27 @@ describe('where transcripts are', () => {
     expect(files).toEqual([]);
   });
 
-  test('a database of opencode is known by its name', async () => {
-    const place = homeWith({ 'old/opencode.db': 'SQLite format 3\0\n\n' });
-    const { files } = await found(place, { paths: [join(place, 'old/opencode.db')] });
-    expect(files.map(({ tool }) => tool.file)).toEqual(['an opencode database']);
+  test.each([
+    ['old/opencode.db', 'SQLite format 3\0\n\n'],
+    ['old/storage/session/p1/ses_1.json', '{"id":"ses_1","title":"a"}\n'],
+    ['old/storage/message/ses_1/msg_1.json', '{\n  "id": "msg_1"\n}\n'],
+    ['old/storage/part/msg_1/prt_1.json', '{"id":"prt_1"}\n'],
+  ])('a file of opencode is known by its name: %s', async (file, content) => {
+    const place = homeWith({ [file]: content });
+    const { files } = await found(place, { paths: [join(place, file)] });
+    expect(files.map(({ tool }) => tool.file)).toEqual(['a file of opencode']);
+  });
+
+  test('of the sessions of an earlier opencode one file each is counted', async () => {
+    const storage = '.local/share/opencode/storage';
+    const place = homeWith({
+      [`${storage}/session/p1/ses_1.json`]: '{}\n',
+      [`${storage}/message/ses_1/msg_1.json`]: '{}\n',
+      [`${storage}/part/msg_1/prt_1.json`]: '{}\n',
+    });
+    const { files, strangers } = await found(place);
+    expect(files.map(({ tool, session }) => [tool.name, session])).toEqual([['opencode', 'ses_1.json']]);
+    expect(strangers).toEqual([]);
   });
 
   test('named files and folders are searched alone; tool, project and time narrow it', async () => {

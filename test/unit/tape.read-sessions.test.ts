@@ -100,3 +100,16 @@ test('what was written behind a place of the home is found by what is new alone'
   });
   expect(store.writtenBehind(head).entries).toEqual([]);
 });
+
+test('a child that is deleted is counted no more, until it is brought back', () => {
+  using store = openTapeStore(':memory:');
+  store.sessions.open('main');
+  const { id } = store.sessions.find(store.lineage.fork('main', { name: 'child' }).session) ?? {};
+  store.lineage.fork('main', { name: 'other' });
+  const children = () => store.sessions.list({ counts: true, roots: true })[0]?.counts?.children;
+  expect(children()).toBe(2);
+  store.sessions.update('child', { lifecycle: 'destroyed' });
+  expect(children()).toBe(1);
+  store.sessions.update(id ?? '', { lifecycle: 'active' });
+  expect(children()).toBe(2);
+});

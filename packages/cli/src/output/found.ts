@@ -22,6 +22,11 @@ interface Found {
 export function foundText(tools: readonly Found[], passed: Passed): string {
   const others = passedText(passed);
   if (tools.length === 0 && others.length === 0) return 'No transcripts found';
+  return [...(tools.length > 0 ? [toolsText(tools)] : []), ...others].join('\n');
+}
+
+/** The same without what is not imported, which an import names at its end. */
+export function toolsText(tools: readonly Found[]): string {
   const rows = tools.map(({ title, files, bytes, oldest, ...tool }) => [
     title,
     counted(files, 'file'),
@@ -31,7 +36,7 @@ export function foundText(tools: readonly Found[], passed: Passed): string {
       ? `${counted(tool.newFiles, 'file')} to read, ${bytesText(tool.newBytes)}`
       : 'recognised, not yet read',
   ]);
-  return [...(rows.length > 0 ? [tabbed(rows)] : []), ...others].join('\n');
+  return tabbed(rows);
 }
 
 /** What is not imported, and is no failure. */

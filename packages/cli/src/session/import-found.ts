@@ -10,7 +10,7 @@ import { NotFoundError } from '../errors/kinds.ts';
 import { safe } from '../escape.ts';
 import { exit } from '../exit.ts';
 import { hasDatabase } from '../home.ts';
-import { foundText } from '../output/found.ts';
+import { toolsText } from '../output/found.ts';
 import { withProgress } from '../output/progress.ts';
 import { agrees, canAsk } from '../question.ts';
 import { bytesOf, forgottenSource, foundByTool, type Pending, parted } from './conversations.ts';
@@ -51,7 +51,7 @@ export async function importFound(wanted: Wanted, context: Context): Promise<num
   if (isFirst && tools.some((tool) => tool.isRead)) {
     const isAsked = wanted.yes !== true && canAsk(context);
     if (options.json !== true && options.jsonl !== true && options.quiet !== true)
-      io.err(safe(`${foundText(tools, { ...found, forgotten: 0 })}\n`));
+      io.err(safe(`${toolsText(tools)}\n`));
     if (isAsked && !(await agrees('Import them?', context))) {
       context.status('Nothing was imported');
       return exit.done;

@@ -11,7 +11,7 @@ function recognised(
     /** The id that a header gives to its session: null where it gives none. */
     readonly sessionIn?: (first: JsonObject) => unknown;
     /** Whether a file is one of its own, whatever is in it. */
-    readonly isNamed?: (name: string) => boolean;
+    readonly isNamed?: (path: string) => boolean;
   },
 ): TranscriptTool {
   const { sessionIn, isNamed, has = isJsonLines, ...rest } = about;
@@ -22,8 +22,7 @@ function recognised(
       const [first] = records;
       const session = first && sessionIn?.(first);
       // A file may begin in the middle of what a tool has written.
-      const isOwn =
-        session !== undefined || records.some(about.hasRecord) || isNamed?.(basename(path)) === true;
+      const isOwn = session !== undefined || records.some(about.hasRecord) || isNamed?.(path) === true;
       if (!isOwn) return undefined;
       const text = typeof session === 'string' ? session : basename(path);
       return { session: text, role: 'main', main: text };
@@ -62,8 +61,15 @@ function isOfGemini({
   );
 }
 
-/** The name of a database of opencode. */
-const database = /^opencode[^/\\]*\.db$/;
+/** A database of opencode. */
+const database = /(?:^|[/\\])opencode[^/\\]*\.db$/;
+
+/** A file of an earlier opencode, which had one for each session, and one for each message and each part of it. */
+const earlier =
+  /(?:^|[/\\])storage[/\\](?:session|message|part)[/\\][^/\\]+[/\\](?:ses|msg|prt)_[^/\\]*\.json$/;
+
+/** One of a session, which stands for all that it has. */
+const earlierSession = /(?:^|[/\\])ses_[^/\\]*$/;
 
 /** Tools whose transcripts are found, counted and named, and not read yet. */
 export const laterTools: readonly TranscriptTool[] = [
@@ -110,11 +116,11 @@ export const laterTools: readonly TranscriptTool[] = [
   recognised({
     name: 'opencode',
     title: 'opencode',
-    file: 'an opencode database',
+    file: 'a file of opencode',
     roots: (place) => [join(data(place), 'opencode')],
-    has: (path) => database.test(path),
+    has: (path) => database.test(path) || (earlier.test(path) && earlierSession.test(path)),
     hasRecord: () => false,
-    isNamed: (name) => database.test(name),
+    isNamed: (path) => database.test(path) || earlier.test(path),
   }),
 ];
 

@@ -6,7 +6,7 @@ import { tapeName } from '../entry/name.ts';
 import { parsed } from '../entry/parsed.ts';
 import { goneFileIn, sourceGoneEvent } from '../entry/source-gone.ts';
 import { renamedEvent, titleEvent, titleIn, titleLine } from '../entry/title.ts';
-import type { Delivery, Lifecycle, TapeRow, Task } from './tape.ts';
+import { type Delivery, hasNames, type Lifecycle, type TapeRow, type Task } from './tape.ts';
 import { childrenInTree, linkOf } from './tree.ts';
 import { isUndone } from './undone.ts';
 
@@ -188,13 +188,13 @@ const firstText = `CASE WHEN t.title IS NULL THEN coalesce(
 /** Kind of a child that wrote a summary of its parent. */
 export const summarizerKind = 'summarizer';
 
-/** The children of a session by what became of them, in one pass, without the writers of its summaries. */
+/** The children of a session that are not deleted by what became of them, in one pass, without the writers of its summaries. */
 const childStates = `SELECT json_group_object(state, n) FROM (SELECT count(*) AS n, CASE
       WHEN c.delivery = 'merged' AND NOT ${isUndone('c')} THEN 'merged'
       WHEN c.lifecycle = 'active' AND c.delivery IS DISTINCT FROM 'discarded' THEN 'open'
       ELSE 'others' END AS state
     FROM tape c WHERE c.id IN (${childrenInTree('t.id')}) AND c.kind <> '${summarizerKind}'
-      AND c.lifecycle NOT IN ('staging', 'purged') GROUP BY state)`;
+      AND c.lifecycle <> 'staging' AND c.${hasNames} GROUP BY state)`;
 
 /** All tokens of the calls of a tape `t`, whatever their kind: `totalOf` of its usage. */
 export const tokensOfTape: string =
