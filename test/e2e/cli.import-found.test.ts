@@ -106,18 +106,53 @@ test('the first import asks on a terminal, and takes nothing without a yes', asy
       stdinIsTerminal: true,
     });
   const no = await typed('n\n');
-  expect(no.stderr).toMatch(/Claude Code.*Import them\? \[y\/N\] Nothing was imported\n$/s);
+  expect(no.stderr).toMatch(/Claude Code.*Import them into \S+\? \[y\/N\] Nothing was imported\n$/s);
+  expect(no.stderr).toContain(`into ${dirname(user.home.db)}?`);
   expect((await typed('')).stderr).toContain('Nothing was imported');
   expect(existsSync(user.home.db)).toBe(false);
   expect((await typed('y\n')).stdout).toMatch(/^Claude Code: 3 entries from 1 of 1 file/);
-  expect((await typed('')).stderr).not.toContain('Import them?');
+  expect((await typed('')).stderr).not.toContain('Import them');
   using other = userWith({ [`${projects}/a/s1.jsonl`]: transcript('s1', 1) });
   const yes = await other.home.here(['import', '--yes'], {
     env: other.env,
     isTerminal: true,
     stdinIsTerminal: true,
   });
-  expect(yes.stderr).not.toContain('Import them?');
+  expect(yes.stderr).not.toContain('Import them');
+});
+
+test('where nothing is found, the import says where it looked, and how to name another place', async () => {
+  using user = userWith({ 'backup/note.txt': '' });
+  const looked = /^Looked in (.*); name another place with: tape import PATH, or import\.roots/;
+  const said = await user.says('import');
+  expect(said).toMatchObject({ code: 0, stdout: 'No transcripts found\n' });
+  expect(looked.exec(said.stderr)?.[1]).toBe(`~/${projects}`);
+  writeFileSync(user.home.file('config.yaml'), `import:\n  roots: ['${user.dir.file('backup')}']\n`);
+  mkdirSync(user.file('a'), { recursive: true });
+  writeFileSync(user.file('a/s1.jsonl'), transcript('s1', 1));
+  const narrowed = await user.says('import', '--dry-run', '--project', '/work/other', '--since', '2h');
+  const where = `~/${projects}, ~/backup, for what --project and --since name alone`;
+  expect(looked.exec(narrowed.stderr)?.[1]).toBe(where);
+  expect((await user.says('check')).stderr).toContain('tape import');
+});
+
+test('the line of a tool counts the edges that were concluded, and files without content are counted', async () => {
+  const [first = '', second = ''] = transcript('s1', 1).split('\n');
+  const cleared = JSON.stringify({
+    ...JSON.parse(first),
+    uuid: 's1-9',
+    timestamp: '2026-01-03T03:04:05.000Z',
+  });
+  using user = userWith({
+    [`${projects}/a/s1.jsonl`]: `${[first, second, cleared].join('\n')}\n`,
+    [`${projects}/a/s2.jsonl`]: '',
+  });
+  const { stdout, stderr } = await user.says('import');
+  expect(stdout).toMatch(
+    /^Claude Code: \d+ entries from 1 of 1 file, 1 derived edge \(tape log --derived\)\n$/,
+  );
+  expect(stderr).toContain('1 file without content\n');
+  expect((await user.says('log', '--derived')).stdout).toContain('(clear)');
 });
 
 test('a file that was moved, compressed or copied brings nothing twice, and one that is gone leaves its session', async () => {
@@ -205,7 +240,7 @@ test('the files that stand beside a transcript count as taken with it', async ()
     [`${projects}/a/s1/subagents/agent-x.meta.json`]: '{"agentType":"x"}',
     [`${projects}/a/s1/tool-results/t.txt`]: 'output',
   });
-  expect((await user.says('import')).stdout).toMatch(/^Claude Code: \d+ entries from 4 of 4 files\n$/);
+  expect((await user.says('import')).stdout).toMatch(/^Claude Code: \d+ entries from 4 of 4 files\b/);
   expect((await user.says('import')).stdout).toBe('Claude Code: nothing new in 4 files\n');
 });
 

@@ -150,6 +150,30 @@ test.each([
   }
 });
 
+test('a record that an import kept beside the conversation is listed with its type first', async () => {
+  using own = tempHome();
+  own.session('main', user('Go'));
+  {
+    using store = own.open();
+    const beside = [
+      { parentUuid: 'u0', type: 'progress', data: { type: 'hook_progress' } },
+      { parentUuid: 'u1', type: 'system', subtype: 'turn_duration' },
+      { parentUuid: 'u2', type: 'attachment', attachment: { type: 'hook_success' } },
+      { mode: 'plan' },
+    ];
+    store.entries.append('main', beside.map((payload) => ({ kind: 'x-claude-code', payload })));
+  }
+  for (const form of [[], ['--oneline']]) {
+    const { stdout } = await own.here(['log', 'main', '--kind', 'x-claude-code', ...form]);
+    expect(stdout.match(/(?<=x-claude-code )\S+/g)).toEqual([
+      'progress/hook_progress',
+      'system/turn_duration',
+      'attachment/hook_success',
+      expect.stringMatching(/^\{"mode"/),
+    ]);
+  }
+});
+
 test('the day of the conversation is said once; what is out of its order says the day, what has no time none', async () => {
   const rows = (await home.look('log shop --all')).split('\n');
   expect(rows.filter((row) => row.startsWith('──') && !row.includes('ago'))).toEqual([

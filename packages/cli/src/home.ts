@@ -224,7 +224,10 @@ export function hasTapesToRead(home: Home): boolean {
  */
 export function getHome(home: Home): Home {
   if (hasTapesToRead(home)) return home;
-  throw new NotFoundError(`cannot read the tapes of '${home.dir}': it has no tapes yet`, { home: home.dir });
+  throw new NotFoundError(`cannot read the tapes of '${home.dir}': it has no tapes yet`, {
+    home: home.dir,
+    empty: true,
+  });
 }
 
 /**

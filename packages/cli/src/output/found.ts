@@ -40,19 +40,20 @@ export function toolsText(tools: readonly Found[]): string {
 }
 
 /** What is not imported, and is no failure. */
-export interface Passed extends Pick<Discovery, 'strangers' | 'excluded'> {
+export interface Passed extends Pick<Discovery, 'strangers' | 'excluded' | 'empty'> {
   /** How many files are of conversations that were forgotten. */
   readonly forgotten: number;
 }
 
 /** What is not imported, on a line for each reason. */
-export function passedText({ strangers, excluded, forgotten }: Passed): readonly string[] {
+export function passedText({ strangers, excluded, empty, forgotten }: Passed): readonly string[] {
   const [first] = strangers;
   const such = strangers.length === 1 ? ':' : ', such as';
   return [
     ...(first === undefined
       ? []
       : [`${counted(strangers.length, 'file')} of no tool that is known${such} ${pathText(first.path)}`]),
+    ...(empty > 0 ? [`${counted(empty, 'file')} without content`] : []),
     ...(excluded > 0 ? [`${excluded} left out by patterns`] : []),
     ...(forgotten > 0 ? [`${counted(forgotten, 'file')} left out as forgotten`] : []),
   ];
@@ -61,7 +62,7 @@ export function passedText({ strangers, excluded, forgotten }: Passed): readonly
 /** The same as data. */
 export function foundJson(
   tools: readonly Found[],
-  { strangers, excluded, empty, forgotten }: Passed & Pick<Discovery, 'empty'>,
+  { strangers, excluded, empty, forgotten }: Passed,
 ): Readonly<Record<string, unknown>> {
   const byTool = tools.map(({ tool, isRead, conversations, files, bytes, newFiles, newBytes, oldest }) => ({
     ...{ tool, read: isRead, conversations, files, bytes, new_files: newFiles, new_bytes: newBytes },
@@ -83,7 +84,9 @@ export function importedText(tools: readonly Found[], done: readonly FileImport[
     if (entries === 0) return `${title}: nothing new in ${counted(own.length, 'file')}${out}`;
     const redacted = own.reduce((sum, one) => sum + redactedOf(one), 0);
     const kept = redacted === 0 ? '' : `, ${counted(redacted, 'secret')} replaced`;
-    return `${title}: ${counted(entries, 'entry', 'entries')} from ${brought} of ${counted(own.length, 'file')}${kept}${out}`;
+    const derived = own.reduce((sum, one) => sum + derivedOf(one), 0);
+    const edges = derived === 0 ? '' : `, ${counted(derived, 'derived edge')} (tape log --derived)`;
+    return `${title}: ${counted(entries, 'entry', 'entries')} from ${brought} of ${counted(own.length, 'file')}${kept}${edges}${out}`;
   });
   if (lines.length === 0) return isWhole ? 'No transcripts found' : 'Nothing to import';
   return lines.join('\n');
@@ -101,6 +104,10 @@ function isLeftOut({ brought, error }: FileImport): boolean {
 
 function entriesOf({ brought }: FileImport): number {
   return (brought?.sessions ?? []).reduce((sum, { added }) => sum + added, 0);
+}
+
+function derivedOf({ brought }: FileImport): number {
+  return brought?.derived ?? 0;
 }
 
 function redactedOf({ brought }: FileImport): number {

@@ -7,7 +7,7 @@ import { redactIn } from '../config/redact.ts';
 import { readSearched, userHome } from '../config/searched.ts';
 import type { Context } from '../context.ts';
 import { NotFoundError } from '../errors/kinds.ts';
-import { safe } from '../escape.ts';
+import { pathText, safe } from '../escape.ts';
 import { exit } from '../exit.ts';
 import { hasDatabase } from '../home.ts';
 import { toolsText } from '../output/found.ts';
@@ -46,13 +46,14 @@ export async function importFound(wanted: Wanted, context: Context): Promise<num
   const tools = foundByTool(conversations);
   const isFirst = table.all.every(({ at }) => at === 0);
   const isNamed = wanted.paths.length > 0;
+  if (tools.length === 0 && !isNamed) sayPlaces(found.places, wanted, context);
   if (wanted.dryRun === true)
     return await sayFound({ found, tools, conversations, forgotten, isNamed }, context);
   if (isFirst && tools.some((tool) => tool.isRead)) {
     const isAsked = wanted.yes !== true && canAsk(context);
     if (options.json !== true && options.jsonl !== true && options.quiet !== true)
       io.err(safe(`${toolsText(tools)}\n`));
-    if (isAsked && !(await agrees('Import them?', context))) {
+    if (isAsked && !(await agrees(`Import them into ${pathText(home.name)}?`, context))) {
       context.status('Nothing was imported');
       return exit.done;
     }
@@ -132,7 +133,25 @@ function unchanged({ files }: Pending): readonly FileImport[] {
   return files.map((file) => ({ file, seen: 'unchanged' }));
 }
 
-async function find(wanted: Wanted, table: SourceTable, context: Context): Promise<Discovery> {
+/** What a search found, and the directories in which it looked for what is read. */
+interface Found extends Discovery {
+  readonly places: readonly string[];
+}
+
+/** Says where nothing was found: the transcripts may lie elsewhere. */
+function sayPlaces(places: readonly string[], wanted: Wanted, { status }: Context): void {
+  const named = (['tool', 'project', 'since'] as const).filter((one) => wanted[one] !== undefined);
+  const options = named.map((one) => `--${one}`).join(' and ');
+  const alone =
+    named.length === 0 ? '' : `, for what ${options} ${named.length === 1 ? 'names' : 'name'} alone`;
+  if (places.length === 0) return;
+  const where = places.map(pathText).join(', ');
+  status(
+    `Looked in ${where}${alone}; name another place with: tape import PATH, or import.roots in config.yaml`,
+  );
+}
+
+async function find(wanted: Wanted, table: SourceTable, context: Context): Promise<Found> {
   const { io, home } = context;
   const { discover, transcriptTools } = await import('@tapedeck/runtime/import');
   const { roots, exclude } = await readSearched(context);
@@ -142,8 +161,9 @@ async function find(wanted: Wanted, table: SourceTable, context: Context): Promi
       const file = wanted.paths[i] ?? path;
       throw new NotFoundError(`cannot import '${file}': no such file or directory`, { file });
     }
+  const place = { env: io.env, home: userHome(io) };
   const found = await discover({
-    place: { env: io.env, home: userHome(io) },
+    place,
     tools: transcriptTools,
     known: (path) => table.at(path),
     ...{ roots, exclude },
@@ -155,5 +175,9 @@ async function find(wanted: Wanted, table: SourceTable, context: Context): Promi
   // The user has typed these paths elsewhere, and long ago perhaps.
   const from = `import.roots of ${homeConfigFile(home)}`;
   const placed = (one: Problem) => (roots.includes(one.path) ? { ...one, why: `${one.why} (${from})` } : one);
-  return { ...found, problems: found.problems.map(placed) };
+  const read = transcriptTools.filter(
+    ({ name, plan }) => plan !== undefined && (wanted.tool === undefined || wanted.tool === name),
+  );
+  const places = [...read.flatMap((tool) => tool.roots(place)), ...roots];
+  return { ...found, places, problems: found.problems.map(placed) };
 }

@@ -89,7 +89,7 @@ export function receiptOf(brought: readonly Brought[], files: readonly FileImpor
   const back = made.length > 0 && made.length <= namedMax ? `; undo with: ${undo}` : '';
   const replaced = receipt.redacted > 0 ? `, ${counted(receipt.redacted, 'secret')} replaced` : '';
   const among = sessions > 1 ? ` in ${counted(sessions, 'session')}` : '';
-  const concluded = derived > 0 ? `, ${counted(derived, 'derived edge')}` : '';
+  const concluded = derived > 0 ? `, ${counted(derived, 'derived edge')} (tape log --derived)` : '';
   const { records = 0, off_path = 0, compactions = 0, repaired = 0 } = counts;
   return {
     json: {

@@ -11,6 +11,7 @@ import { cutText, textWidth } from '../terminal/width.ts';
 import { styledLines, wrapText } from '../terminal/wrap.ts';
 import type { Gap, Item } from './fold.ts';
 import { argumentLines, callOf, outputOf, partsOf, type ToolCall } from './parts.ts';
+import { recordType } from './record-type.ts';
 import { rewindText } from './undoes.ts';
 
 /** The place that the text of an item has. */
@@ -321,7 +322,8 @@ export function otherText({ entry, undoes }: Item): string {
   }
   if (kind === 'result' && isObject(payload))
     return typeof payload.value === 'string' ? payload.value : JSON.stringify(payload.value);
-  return entryText(entry);
+  const type = kind.startsWith('x-') && isObject(payload) ? recordType(payload) : '';
+  return type === '' ? entryText(entry) : `${type} ${entryText(entry)}`;
 }
 
 /** What a rewind undoes or hides, and how to see it. */
