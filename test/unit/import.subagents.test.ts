@@ -131,6 +131,35 @@ describe.each(Object.entries(generations))('a subagent whose records are %s', (_
   });
 });
 
+describe('a message of a subagent that is nested in a record of its session', () => {
+  const around = { cwd: '/srv/app', gitBranch: 'fix', version: '2.1.29' };
+  const nested = (more: object) =>
+    own.map((message, i) => ({
+      ...{ type: 'progress', uuid: `p${i}`, parentUuid: i === 0 ? 'a1' : `p${i - 1}`, parentToolUseID: 't1' },
+      data: { type: 'agent_progress', agentId: 'x1', message },
+      ...more,
+    }));
+  const read = (more: object) => planned([asks, delegates, ...nested(more), reports, ends]);
+  const about = (store: SqliteTapeStore) =>
+    [...store.entries.read('agent-x1', { own: true })]
+      .filter(({ kind }) => kind === 'message' || kind === 'tool-result')
+      .map(({ meta: { place, version } }) => ({ place, version }));
+  const said = { place: { cwd: '/srv/app', git: { branch: 'fix' } }, version: '2.1.29' };
+
+  test('was written where and by which version that record says', () => {
+    const store = importedAs(read(around));
+    expect(about(store)).toEqual(own.map(() => said));
+  });
+
+  test('stays as it is where an earlier version imported it without', () => {
+    using store = openStore();
+    reconcile(store, read({}));
+    const before = store.sessions.find('agent-x1')?.headHash;
+    expect(reconcile(store, read(around)).filter(({ added }) => added > 0)).toEqual([]);
+    expect(store.sessions.find('agent-x1')?.headHash).toBe(before);
+  });
+});
+
 test('a subagent in the background is merged when a notification says that it ended', async () => {
   const launched = person({ uuid: 'r1', parent: 'a1' }, [returns('t1', 'launched')], {
     toolUseResult: { isAsync: true, agentId: 'x1', status: 'async_launched' },

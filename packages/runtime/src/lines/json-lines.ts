@@ -29,6 +29,8 @@ export interface JsonLine {
   readonly values?: number;
   /** Whether there was no room for the value: its line is then read again for each use of it. */
   readonly isAway?: boolean;
+  /** Of a record that a format found in another one, what that says of it. */
+  readonly around?: JsonObject;
 }
 
 /**

@@ -53,6 +53,7 @@ export function withoutNested(lines: RecordList, known: ReadonlySet<string>): Pa
     agent.lines.push({
       ...line,
       value: { ...message, ...(uuid !== undefined && { uuid }), parentUuid, isSidechain: true, agentId: id },
+      around: aboutOf(value),
     });
     return {
       ...line,
@@ -62,6 +63,11 @@ export function withoutNested(lines: RecordList, known: ReadonlySet<string>): Pa
   // The same list where there are none: a copy would be in memory as long.
   if (agents.size === 0) return { lines, agents: [] };
   return { lines: left, agents: [...agents].map(([id, { lines: own, call }]) => sourceOf(id, own, call)) };
+}
+
+/** Where and by which version a nested message was written: the record around it says so, and it does not. */
+function aboutOf({ cwd = null, gitBranch = null, version = null }: JsonObject): JsonObject {
+  return { cwd, gitBranch, version };
 }
 
 function sourceOf(id: string, lines: readonly JsonLine[], call: string | undefined): AgentSource {

@@ -45,6 +45,8 @@ export interface CodeRecord {
   /** Whether `raw` is read again each time. */
   readonly isAway: boolean;
   readonly raw: JsonObject;
+  /** Of a record that was nested in another one, what that says of where it was written. */
+  readonly around: JsonObject | undefined;
 }
 
 /** What is before the first of some records. */

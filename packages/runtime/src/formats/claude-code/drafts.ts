@@ -106,8 +106,12 @@ export function asideDraft(record: CodeRecord, key: string = record.key): Draft 
  * The origin of an entry: where the tool worked, on which branch, and its version. Times are the file's; the entry's own time
  * is that of the import.
  */
-function origin({ raw, uuid }: CodeRecord, more: { readonly [field: string]: Json | undefined } = {}): Meta {
-  const [cwd, branch, version] = [text(raw.cwd), text(raw.gitBranch), text(raw.version)];
+function origin(
+  { raw, uuid, around = {} }: CodeRecord,
+  more: { readonly [field: string]: Json | undefined } = {},
+): Meta {
+  const said = (name: string) => text(raw[name]) ?? text(around[name]);
+  const [cwd, branch, version] = [said('cwd'), said('gitBranch'), said('version')];
   const git = branch === undefined ? undefined : { branch };
   const place = cwd === undefined && git === undefined ? undefined : known({ cwd, git });
   return known({ source: 'import', ...more, uuid, place, version, timestamp: text(raw.timestamp) });

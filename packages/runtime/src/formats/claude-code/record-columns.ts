@@ -258,4 +258,8 @@ export class LineRecord implements CodeRecord {
   get raw(): JsonObject {
     return this.#columns.line(this.#i).value;
   }
+
+  get around(): JsonObject | undefined {
+    return this.#columns.line(this.#i).around;
+  }
 }
