@@ -214,7 +214,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'lines of a transcript are split at U+2028',
-    file: runtime('import/byte-lines'),
+    file: runtime('lines/byte-lines'),
     find: 'chunk.indexOf(0x0a); to',
     replace:
       "[chunk.indexOf(0x0a), chunk.indexOf('\\u2028')].filter((at) => at !== -1).sort((a, b) => a - b)[0] ?? -1; to",
