@@ -67,6 +67,30 @@ test('sessions and log select by the directory, branch, model and version that a
   expect([bad.code, bad.stderr]).toEqual([2, expect.stringContaining("cannot select where 'mood=good'")]);
 });
 
+test('a time selects an imported child by when it left there, and one made here by when it was made', async () => {
+  using home = tempHome();
+  using dir = tempDir();
+  const on = (day: number) => ({ timestamp: `2026-03-0${day}T09:00:00.000Z` });
+  const records = [
+    person({ uuid: 'u1' }, 'Read it', on(1)),
+    model({ uuid: 'a1', parent: 'u1' }, [says('Read.')], on(1)),
+    person({ uuid: 'u2', parent: 'a1' }, 'Mend it', on(2)),
+    model({ uuid: 'a2', parent: 'u2' }, [says('Mended.')], on(2)),
+    person({ uuid: 'u3', parent: 'a1' }, 'Leave it', on(4)),
+  ];
+  writeFileSync(dir.file('s-1.jsonl'), jsonl(records));
+  await home.tape(['import', dir.file('s-1.jsonl')]);
+  await home.tape(['fork', 's-1', '--as', 'today']);
+  const forks = async (...args: string[]) => {
+    const { stdout } = await home.tape(['log', 's-1', '--oneline', ...args]);
+    return [...stdout.matchAll(/forked (\S+)/g)].map(([, name]) => name);
+  };
+  const branch = 's-1-branch-u2';
+  expect(await forks()).toEqual([branch, 'today']);
+  expect(await forks('--until', '2026-03-03')).toEqual([branch]);
+  expect(await forks('--since', '2026-03-03')).toEqual(['today']);
+});
+
 test('an imported session is run, forked and delegated from; a run says where it worked, once', async () => {
   using home = tempHome();
   using dir = tempDir();

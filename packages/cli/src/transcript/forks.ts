@@ -19,10 +19,12 @@ const namedMax = 5;
 
 /** The children that left a session in a range of positions and of times, in the order of their places. */
 export function* leftIn(
-  store: Pick<HomeStore, 'sessions'>,
+  store: Pick<HomeStore, 'sessions' | 'entries'>,
   parent: string,
   { from, to, ...times }: { readonly from: Seq; readonly to: Seq } & Pick<Wanted, 'after' | 'before'>,
 ): Generator<Left> {
+  const hasTimes = times.after !== undefined || times.before !== undefined;
+  const isThen = (child: SessionInfo) => !hasTimes || isWithin(timeOf(store, child), times);
   for (let leftFrom = from; leftFrom <= to; ) {
     const page = store.sessions.list({ parent, all: true, deleted: false, leftFrom, limit: pageSize });
     const isWhole = page.length < pageSize;
@@ -32,7 +34,7 @@ export function* leftIn(
       if (at > to) return;
       // More may have left at the last position of a page than it has.
       if (!isWhole && at === last && at !== leftFrom) break;
-      const made = children.filter((child) => !isSummarizer(child) && isWithin(child.createdAt, times));
+      const made = children.filter((child) => !isSummarizer(child) && isThen(child));
       for (const child of made.slice(0, namedMax)) yield { at, child };
       const more = isWhole || at !== last ? made.length - namedMax : Number.POSITIVE_INFINITY;
       if (made.length > 0 && more > 0) yield { at, more };
@@ -40,6 +42,12 @@ export function* leftIn(
     if (isWhole) return;
     leftFrom = last === leftFrom ? last + 1 : last;
   }
+}
+
+/** When a child left: what an import found left long before the import made it, with its first message. */
+function timeOf(store: Pick<HomeStore, 'entries'>, { id, createdAt }: SessionInfo): number {
+  const [first] = store.entries.read(id, { own: true, kind: 'message', limit: 1 });
+  return first?.sourceAt ?? createdAt;
 }
 
 /** Puts children between the items of a log: each behind the last item that it has read. */
