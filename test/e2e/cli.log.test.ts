@@ -161,7 +161,10 @@ test('a record that an import kept beside the conversation is listed with its ty
       { parentUuid: 'u2', type: 'attachment', attachment: { type: 'hook_success' } },
       { mode: 'plan' },
     ];
-    store.entries.append('main', beside.map((payload) => ({ kind: 'x-claude-code', payload })));
+    store.entries.append(
+      'main',
+      beside.map((payload) => ({ kind: 'x-claude-code', payload })),
+    );
   }
   for (const form of [[], ['--oneline']]) {
     const { stdout } = await own.here(['log', 'main', '--kind', 'x-claude-code', ...form]);
