@@ -1,4 +1,5 @@
 import { blobBytesMax } from '../entry/blob.ts';
+import { columnTextMax } from '../entry/column-text.ts';
 import { isTime } from '../entry/iso-time.ts';
 import { entryBytesMax, isObject, isTooDeep, jsonDepthMax } from '../entry/json.ts';
 import { derivedNameMax, isUlid, nameFault } from '../entry/name.ts';
@@ -72,8 +73,8 @@ const tapeChecks: Checks<BundleTape> = {
   head: count,
   head_hash: hash,
   deliver: orNull(oneOf(['merge', 'merge+turn', 'notify', 'tool-result'])),
-  spawn_call: orNull(text(4096, 0)),
-  title: orNull(text(4096, 0)),
+  spawn_call: orNull(text(columnTextMax, 0)),
+  title: orNull(text(columnTextMax, 0)),
   ephemeral: check('true or false', (v) => typeof v === 'boolean'),
   created_at: time,
 };

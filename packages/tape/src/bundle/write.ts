@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Db } from '../db/db.ts';
 import { blobHashes } from '../entry/blob.ts';
+import { callColumn, titleColumn } from '../entry/column-text.ts';
 import { hex } from '../entry/hash.ts';
 import { parsed } from '../entry/parsed.ts';
 import { encodeLine, isTitleErased, type LineageLine, rowDigest } from '../lineage/line.ts';
@@ -95,9 +96,12 @@ function* written(
   const digests = new Map<string, string>();
   for (const { tape: one, start, end } of tapes) {
     const title = one.title === null ? null : (withholding?.text(one.title) ?? one.title);
+    // Rows of earlier versions can have what no bundle takes.
+    const row = { ...one, title: titleColumn(title), spawn_call: callColumn(one.spawn_call) };
+    const isOther = row.title !== one.title || row.spawn_call !== one.spawn_call;
     // The line of such a session has the digest of a title that was erased.
-    if (title !== one.title || isTitleErased(db, one)) digests.set(one.ulid, rowDigest({ ...one, title }));
-    const record = { ...recordOf({ ...one, title }), ...end };
+    if (isOther || isTitleErased(db, one)) digests.set(one.ulid, rowDigest(row));
+    const record = { ...recordOf(row), ...end };
     yield sum.add({ tape: header.v === partVersion ? { ...record, ...start } : record });
   }
   for (const text of lines) yield sum.add({ line: withoutSecrets(text, withholding, digests) });

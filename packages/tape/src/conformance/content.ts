@@ -59,6 +59,21 @@ export const contentChapter: Chapter = ({ test, expect }, open) => {
     expect(await all(store.verify())).toEqual([]);
   });
 
+  test('names of models, titles and ids of calls may be texts that no column and no bundle keeps', async () => {
+    await using store = await open();
+    for (const [n, odd] of ['a\0b', 'half \ud800 of a character', 'x'.repeat(5000)].entries()) {
+      const name = `s${n}`;
+      await store.sessions.open(name, { title: odd });
+      const meta = { model: odd, usage: { input: 3, output: 5 } };
+      await store.entries.append(name, [user('Hello'), { ...assistant('Hi'), meta }, asks(odd)]);
+      expect((await store.sessions.calls({ session: name })).map(({ usage }) => usage.output)).toEqual([5]);
+      await store.lineage.fork(name, { name: `${name}-child`, title: odd, spawnCall: odd });
+      await store.lineage.link(`${name}-child`, null, { call: odd, evidence: odd });
+      expect((await all(store.entries.read(name, { from: 3, to: 3 })))[0]?.meta.model).toBe(odd);
+    }
+    expect(await all(store.verify())).toEqual([]);
+  });
+
   test('a large output is stored as a blob, and read whole and in ranges', async () => {
     await using store = await open();
     await store.sessions.open('main');

@@ -1,3 +1,4 @@
+import { columnText } from './column-text.ts';
 import { isObject, type JsonObject } from './json.ts';
 import { recordedUsage, type Usage } from './usage.ts';
 
@@ -30,7 +31,7 @@ export function callOf({ kind, payload, meta = {} }: CallEntry): Call | undefine
   const usageBefore = recordedUsage({ usage: meta.usageBefore ?? null });
   if (isMessage && payload.role !== 'assistant' && meta.source !== 'merge') return undefined;
   return {
-    ...(typeof meta.model === 'string' && { model: meta.model }),
+    ...(typeof meta.model === 'string' && { model: columnText(meta.model) }),
     usage,
     ...(usageBefore !== undefined && { usageBefore }),
     ...(typeof meta.cost === 'number' && { cost: meta.cost }),

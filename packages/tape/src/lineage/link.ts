@@ -1,4 +1,5 @@
 import type { Db } from '../db/db.ts';
+import { callColumn, columnText } from '../entry/column-text.ts';
 import type { Seq } from '../entry/entry.ts';
 import { nameFault, quote } from '../entry/name.ts';
 import { parsed } from '../entry/parsed.ts';
@@ -33,8 +34,6 @@ export interface LinkReceipt extends LinkedTo, GraphReceipt {
 
 /** The most characters that a line has of the evidence of an edge. */
 const evidenceMax = 500;
-/** The most characters of the id of a call that a line names. */
-const callMax = 4096;
 
 /**
  * Puts a session under another one in the tree, or makes it a root, in the caller's transaction. What it inherits stays as
@@ -67,10 +66,9 @@ export function linkTape(
       `cannot link '${tape.name}' at position ${seq}: ${parent === null ? 'a root has none' : `'${parent.name}' ends at ${parent.head_seq}`}`,
       { data: { session: tape.name } },
     );
-  // What is no id of a call in any bundle is left out.
-  const isNamed = call !== undefined && call.length <= callMax && call.isWellFormed();
-  const place = { ...(isNamed && { call }), ...(seq !== undefined && { seq }) };
-  const cut = evidence?.slice(0, evidenceMax).toWellFormed();
+  const named = callColumn(call);
+  const place = { ...(named !== null && { call: named }), ...(seq !== undefined && { seq }) };
+  const cut = evidence === undefined ? undefined : columnText(evidence.slice(0, evidenceMax));
   const wanted: LinkedTo = {
     ...{ session: tape.name, id: tape.ulid, parent: parent?.name ?? null, parentId: parent?.ulid ?? null },
     ...{ type, derived, ...(cut !== undefined && { evidence: cut }), ...place },

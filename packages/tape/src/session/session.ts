@@ -5,6 +5,7 @@
  * `lineage` and what lies below it.
  */
 import { crashPoint } from '../crash-point.ts';
+import { callColumn, titleColumn } from '../entry/column-text.ts';
 import type { Draft } from '../entry/entry.ts';
 import { genesisHash } from '../entry/hash.ts';
 import type { JsonObject } from '../entry/json.ts';
@@ -103,10 +104,10 @@ export function insertTape(
     settled_seq: tape.base,
     lifecycle: tape.lifecycle ?? ('active' as const),
     task: tape.task ?? null,
-    title: stored(tape.title),
+    title: titleColumn(tape.title),
     ephemeral: tape.ephemeral === true ? 1 : 0,
     deliver: tape.deliver ?? null,
-    spawn_call: stored(tape.spawnCall),
+    spawn_call: callColumn(tape.spawnCall),
     created_at: now,
     updated_at: now,
     ordinal: tape.ordinal ?? null,
