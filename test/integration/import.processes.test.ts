@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { SourceTable } from '@tapedeck/runtime/import';
 import { type SqliteTapeStore, view } from '@tapedeck/tape';
 import { wrapStore } from '@tapedeck/tape/store';
 import { expect, test } from 'vitest';
@@ -13,7 +14,7 @@ import { sized } from '../support/size.ts';
 import { openStore } from '../support/store.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { tempHome } from '../support/temp-home.ts';
-import { jsonl, model, person, says } from '../support/transcript.ts';
+import { calls, jsonl, model, person, returns, says } from '../support/transcript.ts';
 
 const session = '5f3c9a52-0000-4000-8000-000000000000';
 
@@ -135,3 +136,42 @@ test('imports that are killed at any moment end as one import of the whole', {
     }
   });
 });
+
+test.each(['entries.append', 'lineage.fork', 'lineage.merge'])(
+  'a source that is forgotten while an import reads it, before the first %s, leaves nothing of it here',
+  async (method) => {
+    using dir = tempDir();
+    using home = tempHome();
+    const file = dir.file(`${session}.jsonl`);
+    mkdirSync(dir.file(`${session}/subagents`), { recursive: true });
+    const called = model({ uuid: 'a1', parent: 'u1' }, [calls('t1', 'Task')], { sessionId: session });
+    writeFileSync(file, jsonl([person({ uuid: 'u1' }, 'aardvark', { sessionId: session }), called]));
+    using store = home.open();
+    const table = SourceTable.open(home.file('sources.jsonl'));
+    await importFiles(store, [dir.path], { table });
+    const reported = { sessionId: session, toolUseResult: { agentId: 'x', status: 'completed' } };
+    const grown = [
+      person({ uuid: 'u2', parent: 'a1' }, [returns('t1', 'aardvark')], reported),
+      person({ uuid: 'u3', parent: 'u2' }, 'aardvark', { sessionId: session }),
+      person({ uuid: 'u4', parent: 'u1' }, 'another aardvark', { sessionId: session }),
+    ];
+    appendFileSync(file, jsonl(grown));
+    writeFileSync(dir.file(`${session}/subagents/agent-x.jsonl`), subagent.replaceAll('seen', 'aardvark'));
+    let isForgotten = false;
+    const forgetting = wrapStore(store, ({ method: called, act }) => {
+      if (called !== method || isForgotten) return act();
+      isForgotten = true;
+      const words = [tapeProgram, 'import', '--forget', session];
+      const env = { HOME: dir.path, TAPE_HOME: home.path, TAPE_TRUST_HOME: '1' };
+      expect(spawnSync(process.execPath, words, { env }).status).toBe(0);
+      return act();
+    }) as SqliteTapeStore;
+    await importFiles(forgetting, [dir.path], { table });
+    expect(isForgotten).toBe(true);
+    const left = store.sessions
+      .list({ all: true })
+      .flatMap(({ id }) => [...store.entries.read(id, { own: true })]);
+    expect(left.filter(({ payload }) => JSON.stringify(payload).includes('aardvark'))).toEqual([]);
+    expect([...store.verify()]).toEqual([]);
+  },
+);

@@ -6,7 +6,7 @@ import {
   type ReconcileOptions,
   reconcile,
 } from '@tapedeck/runtime/import';
-import { type SqliteTapeStore, view } from '@tapedeck/tape';
+import { assistant, type SqliteTapeStore, user, view } from '@tapedeck/tape';
 import { treeParentOf } from '@tapedeck/tape/internal';
 import { wrapStore } from '@tapedeck/tape/store';
 import { describe, expect, test } from 'vitest';
@@ -393,6 +393,22 @@ test('files that name each other as their sources make no circle in the tree, an
     expect([...store.lineage.read()]).toHaveLength(before);
     expect([...store.verify()]).toEqual([]);
   }
+});
+
+test('importing again moves no copy of a source that has a second session here, since the first one went on', () => {
+  using store = openStore();
+  take(store, original.slice(0, 1));
+  store.entries.append('s-1', [user('and here', { run: 'r-1' }), assistant('a run')]);
+  const forkedFrom = { sessionId: 's-1', messageUuid: 'u1' };
+  const first = original.slice(0, 1).map((record) => ({ ...record, sessionId: 's-2', forkedFrom }));
+  const copied = [...first, { ...person({ uuid: 'c2', parent: 'u1' }, 'elsewhere'), sessionId: 's-2' }];
+  for (const records of [original, copied]) take(store, records);
+  expect(treeParentOf(store.sessions.find('s-2') ?? {}).parent).toBe('s-1');
+  const lines = () => [...store.lineage.read()].length;
+  const before = lines();
+  for (const records of [original, copied]) take(store, records);
+  expect(lines()).toBe(before);
+  expect(store.sessions.list().map(({ session }) => session)).toContain('s-1-2');
 });
 
 test('a copy that a person moved stays where it was put', () => {

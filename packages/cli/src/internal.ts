@@ -1,7 +1,8 @@
 /**
  * What the tests of this repository read of the command line, as `@tapedeck/cli/internal`: both parsers, what verbs and
- * options declare, the pages of the help, what the page of `tape ui` shows, which names are like others, and what becomes
- * of Ctrl-C while a server is silent. No promise covers it. Imports `help` and what lies below it.
+ * options declare, the pages of the help, what the page of `tape ui` shows, which names are like others, what is erased of
+ * a forgotten source, and what becomes of Ctrl-C while a server is silent. No promise covers it. Imports `help` and what
+ * lies below it.
  */
 export { onBlocked } from './blocked.ts';
 export { readLine } from './command-line/full.ts';
@@ -20,6 +21,7 @@ export type { Option } from './options/declare.ts';
 export type { LineageRow, Page, PageData, PageEvent, SessionRow, TimelineItem, Tone } from './page/data.ts';
 export type { Embedded } from './page/embedded.ts';
 export { type LivePage, type LiveSource, pageOf, wholeJson } from './page/page.ts';
+export { holdingsOf, inTurn } from './session/holdings.ts';
 export { similarSessions } from './similar.ts';
 export { allVerbs, verbNamed } from './verbs/index.ts';
 export { groups, nameOf, type Verb } from './verbs/verb.ts';

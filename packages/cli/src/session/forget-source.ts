@@ -11,7 +11,7 @@ import { hasDatabase } from '../home.ts';
 import { counted } from '../output/counted.ts';
 import { erasing, whileShown } from '../output/progress.ts';
 import { forgottenSource } from './conversations.ts';
-import { type Holding, holdingsOf, type Origin, originIn } from './holdings.ts';
+import { type Holding, holdingsOf, inTurn, type Origin, originIn } from './holdings.ts';
 
 /** What the redactions of a forgotten source say. */
 const reason = 'its source was forgotten';
@@ -38,9 +38,14 @@ export async function forgetSource(
       await remember(store, origins, found);
       const at = io.now();
       table.forget(sources.map(({ project: _, first: __, ...rest }) => ({ forgottenAt: at, ...rest })));
-      // What a copy holds is known by what it has in common with the source, which goes last.
-      for (const { id, seqs } of found.toSorted((a, b) => Number(b.isCopy) - Number(a.isCopy)))
-        if (seqs.length > 0) await whileShown(context, erasing, () => store.entries.redact(id, seqs, reason));
+      const erase = async (holdings: readonly Holding[]) => {
+        for (const { id, seqs } of inTurn(holdings))
+          if (seqs.length > 0)
+            await whileShown(context, erasing, () => store.entries.redact(id, seqs, reason));
+      };
+      await erase(found);
+      // An import that was under way can have made a session just before it saw that the source was forgotten.
+      await erase(holdingsOf(store, origins));
     }
     const touched = found.filter(({ isCopy, seqs }) => !isCopy || seqs.length > 0);
     const entries = found.reduce((sum, { seqs }) => sum + seqs.length, 0);

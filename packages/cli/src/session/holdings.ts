@@ -10,6 +10,8 @@ export interface Holding {
   /** The entries that are erased: in a copy, those that it has in common with the source. */
   readonly seqs: readonly Seq[];
   readonly isCopy: boolean;
+  /** Whether what is forgotten inherits from it: by that, too, other copies are known. */
+  readonly isInherited: boolean;
   readonly isDeleted: boolean;
 }
 
@@ -34,9 +36,13 @@ export function holdingsOf(store: HomeStore, origins: readonly Origin[]): readon
   });
   const content = new RecordedContent();
   // First what is forgotten, which says what is a copy.
-  const forgotten = imported
-    .filter(({ isCopy }) => !isCopy)
-    .map((one) => holdingOf(one, allIn(store, one, content)));
+  const own = imported.filter(({ isCopy }) => !isCopy);
+  const above = new Set(own.flatMap(({ info }) => [...ancestorsOf(store, info)]));
+  const holdingOf = ({ info, isCopy }: Imported, seqs: readonly Seq[]): Holding => {
+    const { id, session } = info;
+    return { id, session, seqs, isCopy, isInherited: above.has(id), isDeleted: isDeleted(info) };
+  };
+  const forgotten = own.map((one) => holdingOf(one, allIn(store, one, content)));
   const ids = new Set(forgotten.map(({ id }) => id));
   const copies = imported
     .filter(({ isCopy }) => isCopy)
@@ -44,9 +50,13 @@ export function holdingsOf(store: HomeStore, origins: readonly Origin[]): readon
   return [...forgotten, ...copies];
 }
 
-function holdingOf({ info, isCopy }: Imported, seqs: readonly Seq[]): Holding {
-  const { id, session } = info;
-  return { id, session, seqs, isCopy, isDeleted: isDeleted(info) };
+/**
+ * The order in which holdings are erased, so that a process that is killed in between knows the others when it is repeated: what a
+ * copy holds is known by what the source has in common with it, which the source can have from another copy. Pure.
+ */
+export function inTurn(holdings: readonly Holding[]): readonly Holding[] {
+  const turn = ({ isCopy, isInherited }: Holding) => (isCopy ? Number(isInherited) : 2);
+  return holdings.toSorted((a, b) => turn(a) - turn(b));
 }
 
 /** A session that was imported, and where what its source says begins. */
@@ -96,14 +106,15 @@ function repeatedIn(
     if (content.has(entry)) copied.push(entry.seq);
     else if (content.isIn(entry)) quoted.push(entry.seq);
   }
-  return copied.length === 0 && !isBelow(store, info, ids) ? [] : [...quoted, ...copied];
+  const isBelow = () => ancestorsOf(store, info).some((id) => ids.has(id));
+  return copied.length === 0 && !isBelow() ? [] : [...quoted, ...copied];
 }
 
-/** Whether a session was forked from one of some others. */
-function isBelow(store: HomeStore, { parentId }: SessionInfo, ids: ReadonlySet<string>): boolean {
-  for (let at = parentId; at !== undefined; at = store.sessions.find(at)?.parentId)
-    if (ids.has(at)) return true;
-  return false;
+/** The sessions from which a session was forked, by their ids. */
+function ancestorsOf(store: HomeStore, { parentId }: SessionInfo): readonly string[] {
+  const ids: string[] = [];
+  for (let at = parentId; at !== undefined; at = store.sessions.find(at)?.parentId) ids.push(at);
+  return ids;
 }
 
 /** The first entry of a session that was created with a title, unless it was erased. */

@@ -149,7 +149,10 @@ function placeCopy(
   // What is neither new nor a fork has found its copies before, or was found by them.
   const isPlaced = !created && info.parentId === undefined;
   const copies = isPlaced ? [] : [...copiesIn(store).of(own)].flatMap((id) => store.sessions.find(id) ?? []);
-  for (const copy of copies) if (treeParentOf(copy).parentId !== info.id) placeUnder(store, copy, info);
+  if (copies.length === 0) return;
+  // The one under which each copy puts itself, also where this is another one that was made beside it.
+  const first = store.sessions.find(sessionOf(store, { format, session: own }) ?? '') ?? info;
+  for (const copy of copies) if (treeParentOf(copy).parentId !== first.id) placeUnder(store, copy, first);
 }
 
 /**

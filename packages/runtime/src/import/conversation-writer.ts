@@ -17,12 +17,13 @@ import { isRefusal } from '../edges/refusal.ts';
 import { titleDraft } from '../edges/titles.ts';
 import { type Change, changeOf, commonOf, sameOf, saysNothingNew, spineOf } from '../imported/change.ts';
 import { continuedNote, resumedBranchNote, resumedNote } from '../imported/copy-notes.ts';
+import { refusalOf } from '../imported/forgotten.ts';
 import { type Imported, importedIn, nothingImported, rewindMode, type Shown } from '../imported/imported.ts';
 import type { SharedCounts } from '../imported/ledger.ts';
 import { type Origins, sourceOf } from '../imported/origins.ts';
 import { OwnSessions } from '../imported/own-sessions.ts';
 import { withRefs } from '../imported/refs.ts';
-import type { ImportError } from '../lines/errors.ts';
+import { ImportError } from '../lines/errors.ts';
 import { wholeDraft } from '../plan/later-draft.ts';
 import { isStandIn } from '../plan/output.ts';
 import type { Base, ConversationPlan, ImportPlan } from '../plan/plan.ts';
@@ -125,9 +126,20 @@ export class ConversationWriter {
     try {
       return this.#written();
     } catch (error) {
-      if (!isRefusal(error)) throw error;
+      if (!isRefusal(error) && !isForgotten(error)) throw error;
       return this.#receipt({ ...nothing, refused: error });
     }
+  }
+
+  /**
+   * Asked before each writing: a source can be forgotten while an import reads it. A session that is forgotten behind the head
+   * that was read of it has another head.
+   * @throws IMPORT_FORGOTTEN
+   */
+  #assertNotForgotten(): void {
+    const { plan, as, origins } = this.#writing;
+    const forgotten = refusalOf(this.#store, plan, { as, origins });
+    if (forgotten !== undefined) throw forgotten.refused;
   }
 
   #written(): Reconciled {
@@ -190,6 +202,7 @@ export class ConversationWriter {
       { same: count },
     );
     const whole = [...this.#beginning(count, erased), ...drafts].map(wholeDraft);
+    this.#assertNotForgotten();
     try {
       this.#store.entries.append(this.#session, whole, { expectHead: info.headHash });
     } catch (error) {
@@ -316,6 +329,7 @@ export class ConversationWriter {
     // The first entry of a session says that it begins.
     const drafts = withRefs(batch, { plan: conversation, next: 2, shown: [] });
     for (let tries = 1; ; tries += 1) {
+      this.#assertNotForgotten();
       try {
         const { title } = conversation;
         const { onAdded } = this.#writing;
@@ -342,6 +356,8 @@ export class ConversationWriter {
 
   /** Forks a session, and returns the name of the child: that of an earlier fork, if one was killed behind it. */
   #fork(parent: string, request: ForkRequest): string {
+    // The session gets the title of its source.
+    this.#assertNotForgotten();
     const { title, key: own } = this.#writing.conversation;
     const wanted = request.key ?? own;
     let key = wanted;
@@ -425,10 +441,11 @@ export class ConversationWriter {
     const { conversation: plan } = this.#writing;
     const shown =
       back?.shown ?? imported.shown.filter(({ seq }) => rewindTo === undefined || seq <= rewindTo);
-    if (whole.length > 0)
-      this.#store.entries.append(this.#session, withRefs(whole, { plan, next: head + 1, shown }), {
-        expectHead: hash,
-      });
+    if (whole.length > 0) {
+      this.#assertNotForgotten();
+      const batch = withRefs(whole, { plan, next: head + 1, shown });
+      this.#store.entries.append(this.#session, batch, { expectHead: hash });
+    }
     const added = first.length + drafts.length;
     return { added, rewound: rewindTo !== undefined, ...repairsIn(whole) };
   }
@@ -445,6 +462,10 @@ export class ConversationWriter {
 /** The entry behind which readers see nothing of what is behind a position before it. */
 export function rewindDraft(to: Seq): Draft {
   return { kind: 'rewind', mark: 'rewind', ref: to, payload: { to, mode: rewindMode } };
+}
+
+function isForgotten(error: unknown): error is ImportError {
+  return error instanceof ImportError && error.code === 'IMPORT_FORGOTTEN';
 }
 
 function isCode(error: unknown, code: TapeError['code']): error is TapeError {

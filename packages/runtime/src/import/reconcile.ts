@@ -142,6 +142,11 @@ export function reconcile(
   }
   if (firstAgent === undefined) placeOwn();
   linkAll(plan.conversations.slice(own.length));
+  // Titles and reports are content of the source, too.
+  if (refusalOf(store, plan, { as, origins }) !== undefined) {
+    copies.end();
+    return [...done.values()];
+  }
   for (const { conversation, session, refused, created, added } of done.values()) {
     // An export that no program went on with says nothing of the session from which it was made.
     const isExport = exported !== undefined && !created && added === 0;

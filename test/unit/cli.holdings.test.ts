@@ -1,0 +1,48 @@
+import { holdingsOf, inTurn } from '@tapedeck/cli/internal';
+import { parseJsonLines, planClaudeCode, reconcile } from '@tapedeck/runtime/import';
+import type { SqliteTapeStore } from '@tapedeck/tape';
+import { expect, test } from 'vitest';
+import { openStore } from '../support/store.ts';
+import { jsonl, model, person, says } from '../support/transcript.ts';
+
+type Raw = { readonly [field: string]: unknown };
+
+function take(store: SqliteTapeStore, records: readonly Raw[]): void {
+  const { records: lines } = parseJsonLines([Buffer.from(jsonl(records))]);
+  reconcile(store, planClaudeCode({ name: 'file', lines }));
+}
+
+/** What the sessions of a home say, but for names of records. */
+function saidIn(store: SqliteTapeStore): string {
+  const entries = store.sessions
+    .list({ all: true })
+    .flatMap(({ id }) => [...store.entries.read(id, { own: true })]);
+  return JSON.stringify(entries.map(({ payload }) => payload));
+}
+
+const turn = (session: string, prefix: string): readonly Raw[] => [
+  { ...person({ uuid: `${prefix}u1` }, 'aardvark'), sessionId: session },
+  { ...model({ uuid: `${prefix}a1`, parent: `${prefix}u1` }, [says('zebra')]), sessionId: session },
+];
+
+test.each([0, 1, 2, 3])(
+  'what is erased of a forgotten source is known again by a process that goes on after %s erasures of one that was killed',
+  (count) => {
+    using store = openStore();
+    take(store, turn('s-1', ''));
+    // What is forgotten has it from the session of which it is a copy; a third one has it under other ids.
+    const forkedFrom = { sessionId: 's-1' };
+    take(store, [
+      ...turn('s-2', '').map((record) => ({ ...record, forkedFrom })),
+      { ...person({ uuid: 'u2', parent: 'a1' }, 'giraffe'), sessionId: 's-2' },
+    ]);
+    take(store, turn('s-3', '3.').slice(0, 1));
+    const holdings = () =>
+      inTurn(holdingsOf(store, [{ tool: 'claude-code', main: 's-2' }])).filter(({ seqs }) => seqs.length > 0);
+    expect(holdings().length).toBeGreaterThan(2);
+    for (const { id, seqs } of holdings().slice(0, count)) store.entries.redact(id, seqs, 'forgotten');
+    for (const { id, seqs } of holdings()) store.entries.redact(id, seqs, 'forgotten');
+    expect(saidIn(store)).not.toMatch(/aardvark|zebra|giraffe/);
+    expect([...store.verify()]).toEqual([]);
+  },
+);
