@@ -323,6 +323,95 @@ test.each(['the copy first', 'the copy last'])(
   },
 );
 
+describe('a prompt that Claude Code rewound to, in what it was given', () => {
+  const usage = { input: 3, output: 2 };
+  const output = (store: SqliteTapeStore) =>
+    store.sessions.calls().reduce((sum, { usage: one }) => sum + one.output, 0);
+  const calling = (...ids: readonly string[]) => ({
+    type: 'assistant',
+    message: {
+      ...answer('calls').message,
+      content: ids.map((id) => ({ type: 'tool_use', id, name: 'look', input: {} })),
+    },
+  });
+  const returning = (id: string) => ({
+    type: 'user',
+    message: { role: 'user', content: [{ type: 'tool_result', tool_use_id: id, content: id }] },
+  });
+  const endingAt = ({ records }: Transcript) => ({
+    ...{ type: 'last-prompt', leafUuid: records.findLast(({ uuid }) => uuid !== undefined)?.uuid ?? null },
+    sessionId: records[0]?.sessionId ?? null,
+  });
+  const ended = (transcript: Transcript): Transcript => ({
+    ...transcript,
+    records: [...transcript.records, endingAt(transcript)],
+  });
+  /** Only what is shown: what was replaced by a rewind is hidden. */
+  const shownOnce = (store: SqliteTapeStore, text: string) =>
+    store.sessions
+      .list()
+      .flatMap(({ id }) => [...store.views.entries(id, { policy: 'full' })])
+      .filter(({ inherited, payload }) => !inherited && JSON.stringify(payload).includes(`"text":"${text}"`));
+
+  async function begun() {
+    const store = openStore();
+    store.sessions.open('main');
+    store.entries.append('main', [user('First.'), assistant('One.', { usage })]);
+    store.entries.append('main', [user('Second.'), assistant('Two.', { usage })]);
+    const given = await exported(store, 'main');
+    const [, one] = given.records.filter(({ message }) => message !== undefined);
+    const again = { ...prompt('Anew.'), parentUuid: one?.uuid ?? null };
+    return { store, given, again };
+  }
+
+  test('leads to a fork there, and is stored and counted once, however often the file is read meanwhile', async () => {
+    const { store, given, again } = await begun();
+    const whole = ended(
+      continued(given, again, calling('a', 'b'), returning('a'), returning('b'), answer('End.')),
+    );
+    for (let n = given.records.length; n <= whole.records.length; n += 1)
+      imported(store, { ...whole, records: whole.records.slice(0, n) });
+    expect(JSON.stringify(seen(store, given.id))).toMatch(/First\..*One\..*Anew\..*End\./);
+    expect(store.sessions.list().map(({ session, parent }) => [session, parent])).toEqual([
+      [given.id, 'main'],
+      ['main', undefined],
+    ]);
+    expect(output(store)).toBe(2 + 2 + 2 + 2);
+    expect(shownOnce(store, 'Anew.')).toHaveLength(1);
+    expect(imported(store, whole)).toMatchObject([{ added: 0 }, { added: 0 }]);
+  });
+
+  test('leaves what had been said there before where it is', async () => {
+    const { store, given, again } = await begun();
+    const before = ended(continued(given, prompt('Third.'), answer('Three.')));
+    imported(store, before);
+    const whole = ended(continued(before, again, answer('End.')));
+    const [main] = imported(store, whole);
+    expect(JSON.stringify(seen(store, main?.session ?? ''))).toMatch(/One\..*Anew\..*End\./);
+    expect(JSON.stringify(seen(store, given.id))).toMatch(/Two\..*Third\..*Three\./);
+    for (const text of ['First.', 'Two.', 'Third.', 'Three.', 'Anew.', 'End.'])
+      expect(shownOnce(store, text), text).toHaveLength(1);
+    expect(output(store)).toBe(2 + 2 + 2 + 2);
+    expect([...store.verify()]).toEqual([]);
+  });
+});
+
+test('an answer with a call that has no result keeps what is said before it, whatever Claude Code notes meanwhile', async () => {
+  using store = openStore();
+  store.sessions.open('main');
+  store.entries.append('main', [user('First.'), assistant('One.')]);
+  store.entries.append('main', [assistant([toolCall('open', 'look', {})]), user('Then?')]);
+  store.entries.append('main', [assistant('Well.')]);
+  const given = await exported(store, 'main');
+  const before = seen(store, 'main') as object[];
+  const noted = continued(given, { type: 'mode', mode: 'normal' });
+  const later = continued(noted, prompt('Go on.'), answer('On.'));
+  for (const one of [noted, later]) imported(store, one);
+  expect(seen(store, given.id)).toMatchObject([...before, { role: 'user' }, { role: 'assistant' }]);
+  expect(imported(store, later)).toMatchObject([{ added: 0 }]);
+  expect([...store.verify()]).toEqual([]);
+});
+
 test.each([0, 1, 2])('what was changed in an exported record is on a tape: message %i', async (n) => {
   using store = openStore();
   store.sessions.open('main');

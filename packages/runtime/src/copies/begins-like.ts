@@ -8,8 +8,9 @@ import { copiesIn } from './copies.ts';
 import { firstKeyIn } from './first-said.ts';
 
 /**
- * The session with which a new main conversation that has a base has the longest beginning in common, by the keys and contents
- * of its entries: its source, or a copy of the same one. Of several, the one that its source names.
+ * The session with which a new conversation that has a base has the longest beginning in common, by the keys and contents
+ * of its entries: its source, a copy of the same one or, of a branch, what its own source was before. Of several, the one that
+ * its source names.
  */
 export function beginsLike(
   store: HomeStore,

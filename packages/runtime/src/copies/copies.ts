@@ -25,7 +25,12 @@ class Copies {
   readonly #store: HomeStore;
   /** All conversations that are no subagents, and of these the main ones, by their ULIDs. */
   readonly #kin = new Map<string, Kin>();
-  /** Those of them that are not the main ones, by the sessions of tools from which they came, each with its key. */
+  /** What continues an export, and is a copy of none. */
+  readonly #continued = new Set<string>();
+  /**
+   * Those that are not the main ones, of exports that were continued, too, by the sessions of tools from which they came, each
+   * with its key.
+   */
   readonly #branches = new Map<string, (readonly [id: string, conversation: string])[]>();
   /** The main conversation of each session of a tool. */
   readonly #mains = new Map<string, string>();
@@ -256,11 +261,18 @@ class Copies {
   }
 
   #isNewKin(id: string): boolean {
-    const origin = this.#kin.has(id) ? undefined : originIn(this.#store, id);
+    const isKnown = this.#kin.has(id) || this.#continued.has(id);
+    const origin = isKnown ? undefined : originIn(this.#store, id);
     if (origin === undefined) return false;
     const { format, session, conversation } = origin;
     const isMain = conversation === undefined;
     const source = sourceOf(format, session);
+    if (!isMain)
+      this.#branches.set(source, [...(this.#branches.get(source) ?? []), [id, String(conversation)]]);
+    if (continuedFrom(this.#store, id) !== undefined) {
+      this.#continued.add(id);
+      return false;
+    }
     const of = { format: String(format), session: String(session) };
     this.#kin.set(id, {
       isMain,
@@ -272,8 +284,6 @@ class Copies {
       writes: 0,
     });
     this.#readMarks(id);
-    if (!isMain)
-      this.#branches.set(source, [...(this.#branches.get(source) ?? []), [id, String(conversation)]]);
     this.#unfinished.add(id);
     if (isMain) {
       if (!this.#mains.has(source)) this.#mains.set(source, id);
@@ -402,9 +412,9 @@ export function copiesIn(store: HomeStore): Copies {
   return found;
 }
 
-/** Where a conversation of an import comes from; undefined for a subagent, for what continues an export, and for any other session. */
+/** Where a conversation of an import comes from; undefined for a subagent, and for any other session. */
 function originIn(store: HomeStore, id: string): JsonObject | undefined {
   if (store.sessions.find(id)?.kind !== 'session') return undefined;
   const [origin] = store.entries.read(id, { own: true, name: importedEvent, limit: 1 });
-  return isObject(origin?.payload) && continuedFrom(store, id) === undefined ? origin.payload : undefined;
+  return isObject(origin?.payload) ? origin.payload : undefined;
 }

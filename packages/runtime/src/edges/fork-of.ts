@@ -29,11 +29,17 @@ export function forkOf(store: HomeStore, { conversation, session, earlier }: For
     const place = isPlain ? { inherit: { since: at.seq }, cut: at.seq } : { inherit: 'nothing' as const };
     return { ...place, ...spawn, kind };
   }
-  const since = base?.cut ?? 0;
-  const [was, is] = [spineOf(earlier).filter(({ seq }) => seq > since), spineOf(now)];
-  const shared = commonOf(conversation, was) > commonOf(conversation, is) ? was : is;
-  const cut = shared[commonOf(conversation, shared) - 1]?.seq ?? base?.cut ?? 1;
+  const cut = sharedWith(store, { conversation, session, earlier }).at(-1)?.seq ?? base?.cut ?? 1;
   return kind === 'subagent' ? { cut, ...spawn, kind } : { cut, kind: 'session' };
+}
+
+/** What of a conversation a session shows behind its base, or showed before this import. */
+export function sharedWith(store: HomeStore, { conversation, session, earlier }: Forking): readonly Shown[] {
+  const { base } = conversation;
+  const was = spineOf(earlier).filter(({ seq }) => seq > (base?.cut ?? 0));
+  const is = spineOf(importedIn(store, session, base).shown);
+  const [before, now] = [commonOf(conversation, was), commonOf(conversation, is)];
+  return before > now ? was.slice(0, before) : is.slice(0, now);
 }
 
 /** The position before the message that makes a call. */

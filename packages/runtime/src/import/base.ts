@@ -73,9 +73,14 @@ function viewOf(all: readonly Entry[], passedOver: ReadonlySet<string>): ViewAt 
  * part of the conversation, so that its view shows what the file has. Pure.
  */
 export function withBase(conversation: ConversationPlan, exported: Exported): ConversationPlan {
-  const { spine, keeps, exported: hashes = new Map<string, string>() } = conversation;
+  const { spine, asides, keeps, exported: hashes = new Map<string, string>() } = conversation;
   const { seqs, viewAt, lastBefore } = exported;
-  let known = knownOf(spine, { exported: hashes, seqs });
+  // An export that was not continued is all there.
+  const isWhole = [...spine, ...asides.map(({ draft }) => draft)].every(({ key = '' }) => {
+    const hash = hashes.get(key);
+    return hash === '' || seqs.has(hash ?? '');
+  });
+  let known = isWhole ? spine.length : cutUpTo(knownOf(spine, { exported: hashes, seqs }), conversation);
   while (known > 0) {
     const begun = spine.slice(0, known).map((draft) => ({
       ...{ draft, key: draft.key ?? '' },
@@ -88,11 +93,22 @@ export function withBase(conversation: ConversationPlan, exported: Exported): Co
     const later = lastBefore(last);
     if (wholeOf(begun, keeps, viewAt(later)) === known)
       return behind(conversation, begun, { exported, cut: later });
-    known = whole;
-    // Between a call and its last result nothing can be cut.
-    while (known > 0 && spine[known]?.kind === 'tool-result') known -= 1;
+    known = cutUpTo(whole, conversation);
   }
   return conversation;
+}
+
+/**
+ * The last place up to some number of drafts at which a conversation can be cut: not between a call and its last result, and not
+ * between what an entry made necessary and its own draft.
+ */
+function cutUpTo(known: number, { spine, exported }: ConversationPlan): number {
+  const hashAt = (i: number) => exported?.get(spine[i]?.key ?? '') || undefined;
+  const isWithin = (i: number) =>
+    spine[i]?.kind === 'tool-result' || (hashAt(i) !== undefined && hashAt(i) === hashAt(i - 1));
+  let at = known;
+  while (at > 0 && isWithin(at)) at -= 1;
+  return at;
 }
 
 /** The tokens that an exported session has counted for drafts, by their keys. Pure. */
@@ -175,7 +191,6 @@ function knownOf(
   spine: readonly Draft[],
   { exported, seqs }: { readonly exported: ReadonlyMap<string, string> } & Pick<Exported, 'seqs'>,
 ): number {
-  if (spine.every(({ key = '' }) => seqs.has(exported.get(key) ?? ''))) return spine.length;
   let message = { at: 0, hash: '' };
   for (const [at, { key = '', kind }] of spine.entries()) {
     const hash = exported.get(key) ?? '';

@@ -12,7 +12,7 @@ import { copiesIn } from '../copies/copies.ts';
 import { countedElsewhere } from '../copies/counted-elsewhere.ts';
 import type { Back, Begun } from '../copies/family.ts';
 import { firstKeyIn } from '../copies/first-said.ts';
-import { forkOf } from '../edges/fork-of.ts';
+import { forkOf, sharedWith } from '../edges/fork-of.ts';
 import { isRefusal } from '../edges/refusal.ts';
 import { titleDraft } from '../edges/titles.ts';
 import { type Change, changeOf, commonOf, sameOf, saysNothingNew, spineOf } from '../imported/change.ts';
@@ -33,18 +33,18 @@ import { inheritedOf } from './inherited-part.ts';
 import { isParted } from './parted.ts';
 import { nothing, type Reconciled, repairsIn } from './reconciled.ts';
 
+/** The session from which a conversation is forked, and what that showed before this import. */
+export interface From {
+  readonly session: string;
+  readonly refused?: TapeError | ImportError;
+  readonly earlier: readonly Shown[];
+}
+
 /** What is written, and how. */
 export interface Writing {
   readonly plan: ImportPlan;
   readonly conversation: ConversationPlan;
-  /** The session from which it is forked, and what that showed before this import. */
-  readonly from:
-    | {
-        readonly session: string;
-        readonly refused?: TapeError | ImportError;
-        readonly earlier: readonly Shown[];
-      }
-    | undefined;
+  readonly from: From | undefined;
   /** The tokens that the session counted that a transcript was exported of, by the keys of drafts. */
   readonly counted: ReadonlyMap<string, JsonObject>;
   /** What the conversations of the source have counted here. */
@@ -229,7 +229,7 @@ export class ConversationWriter {
 
   /** What says of which session it is the continuation, where that was exported, or resumed under new ids. */
   #continued(): readonly Draft[] {
-    const { plan, conversation } = this.#writing;
+    const { conversation } = this.#writing;
     const { base } = conversation;
     if (base?.isResumed === true) {
       const keys = [...base.places.keys()];
@@ -239,6 +239,12 @@ export class ConversationWriter {
       const { parentId } = this.#store.sessions.find(this.#session) ?? {};
       return parentId === base.session ? [resumedBranchNote(base.session, last)] : [];
     }
+    return this.#ofExport();
+  }
+
+  #ofExport(): readonly Draft[] {
+    const { plan, conversation } = this.#writing;
+    const { base } = conversation;
     return plan.exportOf !== undefined && base !== undefined ? [continuedNote(base.session)] : [];
   }
 
@@ -259,11 +265,7 @@ export class ConversationWriter {
   /** Whether the session from which a conversation is forked has more of it than its base. */
   #isShared(): boolean {
     const { from, conversation } = this.#writing;
-    if (from === undefined) return false;
-    const since = conversation.base?.cut ?? 0;
-    const earlier = from.earlier.filter(({ seq }) => seq > since);
-    const now = importedIn(this.#store, from.session, conversation.base).shown;
-    return [earlier, now].some((shown) => commonOf(conversation, spineOf(shown)) > 0);
+    return from !== undefined && sharedWith(this.#store, { ...from, conversation }).length > 0;
   }
 
   /**
@@ -301,7 +303,7 @@ export class ConversationWriter {
     const cut = last ?? conversation.base?.cut ?? 1;
     this.#shown = this.#shown.filter(({ seq }) => seq <= cut);
     this.#session = this.#fork(parent, { key: `${conversation.key}#${this.#n}`, kind: 'session', cut });
-    return this.#update((...its) => this.#beginning(...its));
+    return this.#update((...its) => [...this.#beginning(...its), ...this.#ofExport()]);
   }
 
   /**

@@ -13,6 +13,7 @@ import type { Begun } from '../copies/family.ts';
 import { behindResumed, type Resumed, resumedFrom } from '../copies/resumed.ts';
 import { recordDerived } from '../edges/derived.ts';
 import { linkSessions } from '../edges/edges.ts';
+import { sharedWith } from '../edges/fork-of.ts';
 import { mergeEnded } from '../edges/merge-ended.ts';
 import { deleteMisplaced } from '../edges/misplaced.ts';
 import { deleteReturned } from '../edges/returned.ts';
@@ -21,12 +22,12 @@ import type { Cleaner } from '../imported/cleaner.ts';
 import { refusalOf } from '../imported/forgotten.ts';
 import type { Shown } from '../imported/imported.ts';
 import { SharedCounts } from '../imported/ledger.ts';
-import { Origins, sessionOf } from '../imported/origins.ts';
+import { Origins, sessionOf, sourceOf } from '../imported/origins.ts';
 import { cleaned } from '../imported/raw-form.ts';
 import { changedLater } from '../plan/later-draft.ts';
 import type { Base, ConversationPlan, ImportPlan } from '../plan/plan.ts';
 import { countedIn, type Exported, exportedOf, hasBase, withBase } from './base.ts';
-import { ConversationWriter, type Writing } from './conversation-writer.ts';
+import { ConversationWriter, type From } from './conversation-writer.ts';
 import { fitting } from './fitting.ts';
 import { nothing, type Reconciled } from './reconciled.ts';
 
@@ -100,8 +101,8 @@ export function reconcile(
   for (const given of plan.conversations) {
     if (given === firstAgent) placeOwn();
     const known = exported === undefined ? given : withBase(given, exported);
-    const above = known.base === undefined ? wholes.get(known.parent?.key ?? '') : undefined;
-    const whole = prepared(known, clean, made, above);
+    const begun = known.base === undefined ? wholes.get(known.parent?.key ?? '') : undefined;
+    const whole = prepared(known, clean, made, begun);
     if (isTree && known.base === undefined) wholes.set(whole.key, whole.spine);
     // Who names the session wants another one beside those that are here.
     const mayBeCopy = whole.kind === 'main' && as === undefined;
@@ -114,11 +115,14 @@ export function reconcile(
           ? behindResumed(store, plan, whole, resumed)
           : whole;
     const over = done.get(conversation.parent?.key ?? '');
-    const like = mayBeCopy ? likeIt(store, plan, conversation) : undefined;
-    const from =
+    const above =
       over === undefined || conversation.kind === 'cleared'
-        ? like
+        ? undefined
         : { ...over, earlier: before.get(over.conversation) ?? [] };
+    const isBranch = conversation.kind === 'branch' && exported !== undefined && as === undefined;
+    const like = mayBeCopy || isBranch ? likeIt(store, plan, conversation) : undefined;
+    const shares = (one: From) => sharedWith(store, { ...one, conversation }).length;
+    const from = above === undefined || (like !== undefined && shares(like) > shares(above)) ? like : above;
     if (over !== undefined && over.refused === undefined && as === undefined)
       deleteMisplaced(store, plan, conversation, { written: over.session, origins });
     const writer = new ConversationWriter(store, {
@@ -138,7 +142,8 @@ export function reconcile(
     const isWhole = written.isBehind !== true && conversation.base === undefined;
     if (isWhole && isTree) spines.set(conversation.key, { id, spine: conversation.spine });
     copies.wrote(id);
-    if (tree !== undefined && copies.sourceOf(id) !== undefined) tree.add(id);
+    if (tree !== undefined && (conversation.base !== undefined || copies.sourceOf(id) !== undefined))
+      tree.add(id);
   }
   if (firstAgent === undefined) placeOwn();
   linkAll(plan.conversations.slice(own.length));
@@ -182,14 +187,17 @@ function begunOf({ kind, spine, base }: ConversationPlan, parent: Spine | undefi
 
 /** What the conversations of a source have counted here; undefined where it has one alone. */
 function treeOf(store: HomeStore, { format, session, conversations }: ImportPlan): SharedCounts | undefined {
-  const { ledger } = copiesIn(store);
+  const copies = copiesIn(store);
   const name = sessionOf(store, { format, session });
   const main = name === undefined ? undefined : store.sessions.find(name);
   const under = main === undefined ? [] : store.sessions.list({ under: main.id, kind: 'session', all: true });
-  const isAlone = under.length === 0 && !conversations.some(({ kind }) => kind === 'branch');
+  // What continues an export is forked from that, as its branches are.
+  const branches = copies.branchesOf(sourceOf(format, session)).map(([id]) => id);
+  const others = new Set([...under.map(({ id }) => id), ...branches]);
+  const isAlone = others.size === 0 && !conversations.some(({ kind }) => kind === 'branch');
   if (isAlone) return undefined;
-  const counts = new SharedCounts(ledger);
-  for (const { id } of [...(main === undefined ? [] : [main]), ...under]) counts.add(id);
+  const counts = new SharedCounts(copies.ledger);
+  for (const id of [...(main === undefined ? [] : [main.id]), ...others]) counts.add(id);
   return counts;
 }
 
@@ -208,8 +216,8 @@ function isBased(
   return info === undefined || hasBase(store, info.id, base);
 }
 
-/** The session from which a new main conversation with a base is forked, since both begin alike. */
-function likeIt(store: HomeStore, plan: ImportPlan, conversation: ConversationPlan): Writing['from'] {
+/** The session from which a new conversation with a base can be forked, since both begin alike. */
+function likeIt(store: HomeStore, plan: ImportPlan, conversation: ConversationPlan): From | undefined {
   const { base, name } = conversation;
   if (base === undefined || store.sessions.find(name) !== undefined) return undefined;
   const session = beginsLike(store, plan, { ...conversation, base });
