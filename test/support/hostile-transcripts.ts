@@ -5,6 +5,12 @@ const dot =
 
 const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: dot } };
 
+/** A file with a word in place of its bytes. */
+const taken = (type: string) => ({
+  type,
+  source: { type: 'base64', media_type: type === 'image' ? 'image/png' : 'application/pdf', data: '[gone]' },
+});
+
 /** A prompt, a call with its result, and an answer. */
 const called = (id: string, name: string, content: unknown = 'ok', input = {}) => [
   person({ uuid: 'u1' }, 'Hello'),
@@ -71,6 +77,20 @@ export const hostileFiles: Readonly<Record<string, readonly unknown[]>> = {
       { type: 'image', source: { type: 'base64', media_type: 'image/tiff', data: dot } },
       { type: 'image', source: { type: 'url', url: 'https://pictures.example/1.png' } },
       { type: 'document', source: { type: 'text', media_type: 'text/plain', data: 'A page.' } },
+    ]),
+  ],
+  'files that other programs took away': [
+    person({ uuid: 'u1' }, [says('See'), taken('image'), taken('document')]),
+    model({ uuid: 'a1', parent: 'u1' }, [calls('toolu_1')]),
+    person({ uuid: 'u2', parent: 'a1' }, [returns('toolu_1', [taken('image'), says('and this')])]),
+  ],
+  'files in lines, and of no known kind': [
+    person({ uuid: 'u1' }, [
+      { type: 'image', source: { type: 'base64', media_type: 'image/*', data: dot } },
+      {
+        type: 'image',
+        source: { type: 'base64', media_type: 'image/png', data: dot.replace(/.{40}/g, '$&\n') },
+      },
     ]),
   ],
   'reminders beside a result': [

@@ -87,14 +87,20 @@ function sdkNames(value: Json): Json {
   return { ...age, ...Object.fromEntries(fields) };
 }
 
-/** The base64 source of an image or document, with its media type. */
+/** The base64 source of an image or document, with its media type; undefined where other programs left something else. */
 export function base64Of(block: Block): { mediaType: string; data: string } | undefined {
   const source = isObject(block.source) ? block.source : {};
-  const data = text(source.data);
-  if (source.type !== 'base64' || data === undefined) return undefined;
+  const given = source.type === 'base64' ? text(source.data) : undefined;
+  const data = given !== undefined && /\s/.test(given) ? given.replace(/\s+/g, '') : given;
+  // Providers refuse each request that has another text there.
+  if (data === undefined || data.length % 4 !== 0 || !base64.test(data)) return undefined;
   const fallback = block.type === 'document' ? 'application/pdf' : 'image/png';
-  return { mediaType: text(source.media_type) ?? fallback, data };
+  const type = text(source.media_type) ?? '';
+  return { mediaType: mediaTypes.test(type) ? type : fallback, data };
 }
+
+const base64 = /^[A-Za-z0-9+/]+={0,2}$/;
+const mediaTypes = /^[a-z]+\/[\w.+-]+$/i;
 
 function filePart(block: Block): Part | undefined {
   const bytes = base64Of(block);
