@@ -135,4 +135,10 @@ test('a transcript is written to where its program looks for it, once, and the c
   expect(made.stdout).toContain(`Continue with: mkdir -p '${home.file('to/be made')}' && cd `);
   const refused = await home.tape(['export', 'main', '--project', '.'], options);
   expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('--format claude-code')]);
+  writeFileSync(home.file('no-folder'), '');
+  const nowhere = { ...options, env: { CLAUDE_CONFIG_DIR: home.file('no-folder') } };
+  expect(jsonError(await home.tape([...args, '--json'], nowhere))).toMatchObject({
+    code: 'TAPE_IO',
+    message: expect.stringMatching(/^cannot export 'main' to '.*no-folder.*\.jsonl': not a directory$/),
+  });
 });

@@ -6,6 +6,7 @@ import { TapeError } from '@tapedeck/tape';
 import { makeDirectories, saveText } from '@tapedeck/tape/internal';
 import { userHome } from '../config/searched.ts';
 import type { Context } from '../context.ts';
+import { systemFault } from '../errors/system-fault.ts';
 import { shellLine } from '../escape.ts';
 import { counted } from '../output/counted.ts';
 import { counting, withProgress } from '../output/progress.ts';
@@ -53,7 +54,7 @@ export async function exportTranscript(
       throw new TapeError('TAPE_EXISTS', `cannot export '${info.session}' to '${file}': the file exists`, {
         data: { file, resume: command },
       });
-    makeDirectories(dirname(file), 0o700);
+    makeFolder(file, info.session);
   }
   const { session, items, withheld } = await withProgress(context, async (progress) => {
     const pieces = exportSession(store, id, { ...how, project });
@@ -73,6 +74,19 @@ export async function exportTranscript(
   if (withheld > 0) status(withheldText(withheld));
   if (file !== undefined && format === 'claude-code') await record(file, transcript, context);
   return 0;
+}
+
+/** Makes the folder of a transcript, for its user alone. */
+function makeFolder(file: string, session: string): void {
+  try {
+    makeDirectories(dirname(file), 0o700);
+  } catch (cause) {
+    if (!(cause instanceof Error && 'syscall' in cause)) throw cause;
+    throw new TapeError('TAPE_IO', `cannot export '${session}' to '${file}': ${systemFault(cause)}`, {
+      data: { file },
+      cause,
+    });
+  }
 }
 
 /** Has imports know the file; a home that takes none has it read by the next one. */
