@@ -412,6 +412,19 @@ test('an answer with a call that has no result keeps what is said before it, wha
   expect([...store.verify()]).toEqual([]);
 });
 
+test('the task of a fork stays in view where Claude Code goes on behind a compaction of it', async () => {
+  using store = family();
+  const { head: end = 0 } = store.sessions.find('child') ?? {};
+  store.entries.append('child', [compaction({ summary: 'Half is done.', range: [2, end] })]);
+  store.entries.append('child', [user('And the rest?'), assistant('Soon.')]);
+  const given = await exported(store, 'child');
+  expect(imported(store, given)).toMatchObject([{ session: 'child', added: 0 }]);
+  imported(store, continued(given, prompt('Go on.'), answer('On.')));
+  for (const session of ['child', given.id])
+    expect(JSON.stringify(seen(store, session))).toMatch(/Half is done.*Test it.*And the rest/);
+  expect(store.sessions.find(given.id)?.parent).toBe('child');
+});
+
 test.each([0, 1, 2])('what was changed in an exported record is on a tape: message %i', async (n) => {
   using store = openStore();
   store.sessions.open('main');

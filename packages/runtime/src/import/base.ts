@@ -9,7 +9,8 @@ export interface Exported {
   readonly seqs: ReadonlyMap<string, Seq>;
   /** The tokens that were counted for answers. */
   readonly usages: ReadonlyMap<string, JsonObject>;
-  readonly viewAt: (at: Seq) => ViewAt;
+  /** What it shows at a position, or what a fork there would show. */
+  readonly viewAt: (at: Seq, isFork: boolean) => ViewAt;
   /** The last position before the next thing that is said behind one. */
   readonly lastBefore: (at: Seq) => Seq;
 }
@@ -43,7 +44,14 @@ export function exportedOf(store: HomeStore, plan: ImportPlan): Exported | undef
   return {
     session: found.id,
     ...{ seqs, usages },
-    viewAt: (at) => viewOf([...store.views.entries(found.id, { at })], passedOver),
+    viewAt: (at, isFork) => {
+      const all = [...store.views.entries(found.id, { at })];
+      // A fork does not keep the task of its parent behind a boundary.
+      const seen = isFork
+        ? all.map((entry) => (entry.name === 'intention' ? { ...entry, inherited: true } : entry))
+        : all;
+      return viewOf(seen, passedOver);
+    },
     lastBefore: (at) => {
       let last = at;
       for (const entry of store.entries.read(found.id, { from: at + 1 })) {
@@ -87,11 +95,11 @@ export function withBase(conversation: ConversationPlan, exported: Exported): Co
       seq: seqs.get(hashes.get(draft.key ?? '') ?? '') ?? 0,
     }));
     const last = Math.max(...begun.map(({ seq }) => seq));
-    const whole = wholeOf(begun, keeps, viewAt(last));
+    const whole = wholeOf(begun, keeps, viewAt(last, !isWhole));
     if (whole === known) return behind(conversation, begun, { exported, cut: last });
     // What was left out of the session behind its last message, before it was exported, is left out of the file.
     const later = lastBefore(last);
-    if (wholeOf(begun, keeps, viewAt(later)) === known)
+    if (wholeOf(begun, keeps, viewAt(later, !isWhole)) === known)
       return behind(conversation, begun, { exported, cut: later });
     known = cutUpTo(whole, conversation);
   }
