@@ -1,28 +1,32 @@
 import type { HomeStore } from '@tapedeck/tape';
-import { importedEvent, isObject } from '@tapedeck/tape/internal';
 import { commonOf, spineOf } from '../imported/change.ts';
 import { importedIn } from '../imported/imported.ts';
-import { sessionOf } from '../imported/origins.ts';
+import { sessionOf, sourceOf } from '../imported/origins.ts';
 import type { Base, ConversationPlan, ImportPlan } from '../plan/plan.ts';
 import { copiesIn } from './copies.ts';
 import { firstKeyIn } from './first-said.ts';
 
 /**
  * The session with which a new conversation that has a base has the longest beginning in common, by the keys and contents
- * of its entries: its source, a copy of the same one or, of a branch, what its own source was before. Of several, the one that
- * its source names.
+ * of its entries: its source, a copy of the same one or, of a branch, another session of its own. Of several, the one that its
+ * source names.
  */
 export function beginsLike(
   store: HomeStore,
-  { format, copyOf }: ImportPlan,
+  { format, session: own, copyOf }: ImportPlan,
   conversation: ConversationPlan & { readonly base: Base },
 ): string | undefined {
   const key = firstKeyIn(conversation);
   const named = copyOf === undefined ? undefined : sessionOf(store, { format, session: copyOf });
-  const { base } = conversation;
-  const mains = key === undefined ? [] : copiesIn(store).mains(key);
+  const { kind, base } = conversation;
+  const copies = copiesIn(store);
+  const mains = key === undefined ? [] : copies.mains(key);
+  // A branch of its own source may be what it shows by now.
+  const continuing = copies
+    .continuing(base.session)
+    .flatMap(({ id, source }) => (kind === 'main' && source === sourceOf(format, own) ? [] : id));
   const first = conversation.spine[0]?.key ?? '';
-  const others = [...mains, ...continuing(store, base.session)].flatMap((id) => {
+  const others = [...mains, ...continuing].flatMap((id) => {
     const info = store.sessions.find(id);
     const [begun] = store.entries.read(id, { key: `u:${first}`, limit: 1 });
     return info?.lifecycle === 'active' && begun !== undefined ? info.session : [];
@@ -33,16 +37,4 @@ export function beginsLike(
     if (common > (best?.common ?? 0)) best = { session, common };
   }
   return best?.session;
-}
-
-/** The main conversations of imports that were forked from a session: one of them may be a copy of another. */
-function continuing(store: HomeStore, from: string): readonly string[] {
-  const id = store.sessions.find(from)?.id;
-  return id === undefined ? [] : [...copiesIn(store).forksOf(id)].filter((fork) => isMain(store, fork));
-}
-
-/** Whether a session is the main conversation of an import. */
-function isMain(store: HomeStore, id: string): boolean {
-  const [origin] = store.entries.read(id, { own: true, name: importedEvent, limit: 1 });
-  return isObject(origin?.payload) && origin.payload.conversation === undefined;
 }

@@ -25,8 +25,9 @@ class Copies {
   readonly #store: HomeStore;
   /** All conversations that are no subagents, and of these the main ones, by their ULIDs. */
   readonly #kin = new Map<string, Kin>();
-  /** What continues an export, and is a copy of none. */
+  /** What continues exports, and is a copy of none: all of it, and by the sessions that were exported. */
   readonly #continued = new Set<string>();
+  readonly #continuing = new Map<string, Continuing[]>();
   /**
    * Those that are not the main ones, of exports that were continued, too, by the sessions of tools from which they came, each
    * with its key.
@@ -104,6 +105,12 @@ class Copies {
   branchesOf(source: string): readonly (readonly [id: string, conversation: string])[] {
     this.#readOn();
     return this.#branches.get(source) ?? [];
+  }
+
+  /** The sessions that continue an exported one, by its id. */
+  continuing(exported: string): readonly Continuing[] {
+    this.#readOn();
+    return this.#continuing.get(exported) ?? [];
   }
 
   /** The session of a tool from which a session came. */
@@ -269,8 +276,10 @@ class Copies {
     const source = sourceOf(format, session);
     if (!isMain)
       this.#branches.set(source, [...(this.#branches.get(source) ?? []), [id, String(conversation)]]);
-    if (continuedFrom(this.#store, id) !== undefined) {
+    const exported = continuedFrom(this.#store, id);
+    if (exported !== undefined) {
       this.#continued.add(id);
+      this.#continuing.set(exported, [...(this.#continuing.get(exported) ?? []), { id, source }]);
       return false;
     }
     const of = { format: String(format), session: String(session) };
@@ -350,6 +359,12 @@ class Copies {
     for (const { payload } of this.#store.entries.read(id, { own: true, name: copyEvent }))
       if (isObject(payload) && typeof payload.session === 'string') this.add(payload.session, id);
   }
+}
+
+/** A session that continues an exported one, and the session of a tool from which it came. */
+interface Continuing {
+  readonly id: string;
+  readonly source: string;
 }
 
 /** A conversation of an import that is no subagent. */
