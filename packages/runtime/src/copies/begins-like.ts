@@ -1,4 +1,5 @@
 import type { HomeStore } from '@tapedeck/tape';
+import { importedEvent, isObject } from '@tapedeck/tape/internal';
 import { commonOf, spineOf } from '../imported/change.ts';
 import { importedIn } from '../imported/imported.ts';
 import { sessionOf, sourceOf } from '../imported/origins.ts';
@@ -26,7 +27,7 @@ export function beginsLike(
     .continuing(base.session)
     .flatMap(({ id, source }) => (kind === 'main' && source === sourceOf(format, own) ? [] : id));
   const first = conversation.spine[0]?.key ?? '';
-  const others = [...mains, ...continuing].flatMap((id) => {
+  const others = [...mains, ...forksOf(store, base.session), ...continuing].flatMap((id) => {
     const info = store.sessions.find(id);
     const [begun] = store.entries.read(id, { key: `u:${first}`, limit: 1 });
     return info?.lifecycle === 'active' && begun !== undefined ? info.session : [];
@@ -37,4 +38,16 @@ export function beginsLike(
     if (common > (best?.common ?? 0)) best = { session, common };
   }
   return best?.session;
+}
+
+/** The main conversations of imports that were forked from a session: one of them may be a copy of another. */
+function forksOf(store: HomeStore, from: string): readonly string[] {
+  const id = store.sessions.find(from)?.id;
+  return id === undefined ? [] : [...copiesIn(store).forksOf(id)].filter((fork) => isMain(store, fork));
+}
+
+/** Whether a session is the main conversation of an import. */
+function isMain(store: HomeStore, id: string): boolean {
+  const [origin] = store.entries.read(id, { own: true, name: importedEvent, limit: 1 });
+  return isObject(origin?.payload) && origin.payload.conversation === undefined;
 }
