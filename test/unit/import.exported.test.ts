@@ -236,6 +236,19 @@ test('a transcript of Claude Code goes here and back as one lineage', async () =
   expect(stored(store).filter((one) => one.includes('"One."'))).toHaveLength(1);
 });
 
+test('an answer that says the same twice says it twice in another home', async () => {
+  using store = openStore();
+  store.sessions.open('main');
+  const said = ['Wait.', 'Look.', 'Wait.'].map((text) => ({ type: 'text', text }));
+  store.entries.append('main', [user('First.'), assistant(said), user('Well?')]);
+  const given = continued(await exported(store, 'main'), answer('On.'));
+  using other = openStore();
+  for (const home of [store, other]) {
+    const [made] = imported(home, given);
+    expect(JSON.stringify(seen(home, made?.session ?? ''))).toMatch(/Wait\..*Look\..*Wait\..*Well/);
+  }
+});
+
 test('an id that is no uuid names no file', async () => {
   using store = openStore();
   imported(store, continued({ id: 'demo', records: [] }, prompt('First.'), answer('One.')));
@@ -381,6 +394,22 @@ describe('a prompt that Claude Code rewound to, in what it was given', () => {
     expect(imported(store, whole)).toMatchObject([{ added: 0 }, { added: 0 }]);
   });
 
+  test('leaves nothing to store of the file as it was exported, which another folder may still have', async () => {
+    const { store, given, again } = await begun();
+    imported(store, ended(continued(given, again, answer('End.'))));
+    const before = stored(store);
+    expect(imported(store, given)).toMatchObject([{ created: false, added: 0 }]);
+    expect(stored(store)).toEqual(before);
+    // What another program went on with from there is a fork behind all of it.
+    const other = ended(continued(given, prompt('Third.'), answer('Three.')));
+    const [main] = imported(store, other);
+    expect(JSON.stringify(seen(store, main?.session ?? ''))).toMatch(/Two\..*Third\..*Three\./);
+    for (const text of ['First.', 'Two.', 'Third.', 'Three.', 'Anew.', 'End.'])
+      expect(shownOnce(store, text), text).toHaveLength(1);
+    expect(imported(store, other).map(({ added }) => added)).not.toContain(1);
+    expect([...store.verify()]).toEqual([]);
+  });
+
   test('leaves what had been said there before where it is', async () => {
     const { store, given, again } = await begun();
     const before = ended(continued(given, prompt('Third.'), answer('Three.')));
@@ -410,6 +439,42 @@ test('an answer with a call that has no result keeps what is said before it, wha
   expect(seen(store, given.id)).toMatchObject([...before, { role: 'user' }, { role: 'assistant' }]);
   expect(imported(store, later)).toMatchObject([{ added: 0 }]);
   expect([...store.verify()]).toEqual([]);
+});
+
+test('a file that lost its beginning, of a fork with nothing of its parent, shows what it has left', async () => {
+  using store = family();
+  store.lineage.fork('main', { name: 'fresh', inherit: 'nothing', intention: { nextSteps: 'Test it.' } });
+  store.entries.append('fresh', [assistant('Tested.'), user('Again.'), assistant('Again it is.')]);
+  const once = continued(await exported(store, 'fresh'), prompt('Go on.'), answer('On.'));
+  imported(store, once);
+  const left = { ...once, records: once.records.slice(2) };
+  const [made] = imported(store, left);
+  expect(made?.refused).toBeUndefined();
+  const shown = JSON.stringify(seen(store, made?.session ?? ''));
+  expect(shown).toMatch(/Again\..*Again it is\..*Go on\..*On\./);
+  expect(shown).not.toContain('Tested.');
+  expect(imported(store, left)).toMatchObject([{ added: 0 }]);
+  expect([...store.verify()]).toEqual([]);
+});
+
+test('an open call that the session does not show is no place to fork it behind', async () => {
+  using store = openStore();
+  store.sessions.open('main');
+  const { to } = store.entries.append('main', [
+    user('First.'),
+    assistant('One.'),
+    user('Look.'),
+    assistant([toolCall('open', 'look', {})]),
+  ]);
+  store.entries.append('main', [omit([to]), user('Then?'), assistant('Well.')]);
+  const given = await exported(store, 'main');
+  const later = continued(given, prompt('Go on.'), answer('On.'));
+  imported(store, later);
+  expect(JSON.stringify(seen(store, given.id))).toMatch(
+    /First\..*One\..*Look\..*Then\?.*Well\..*Go on\..*On\./,
+  );
+  expect(imported(store, later)).toMatchObject([{ session: given.id, added: 0 }]);
+  expect(store.sessions.list()).toHaveLength(2);
 });
 
 test('the task of a fork stays in view where Claude Code goes on behind a compaction of it', async () => {

@@ -62,6 +62,7 @@ export type { OpenOptions } from './store/open.ts';
 export { redactedCall, redactedDraft } from './store/redacted-call.ts';
 export { deliveryOf, isSummarizer, originOf, summarizerKind, treeParentOf } from './tape/info.ts';
 export { leftoverEntries } from './tape/leftovers.ts';
+export { nextBatch, type OpenBatch } from './tape/open-calls.ts';
 export { partialAnswer } from './tape/partial-answer.ts';
 export { assertActive, assertKept, isDeleted, lifecycleWord } from './tape/tape.ts';
 export type { HomeHead } from './tape/written.ts';

@@ -29,8 +29,19 @@ export function forkOf(store: HomeStore, { conversation, session, earlier }: For
     const place = isPlain ? { inherit: { since: at.seq }, cut: at.seq } : { inherit: 'nothing' as const };
     return { ...place, ...spawn, kind };
   }
-  const cut = sharedWith(store, { conversation, session, earlier }).at(-1)?.seq ?? base?.cut ?? 1;
-  return kind === 'subagent' ? { cut, ...spawn, kind } : { cut, kind: 'session' };
+  const cut = sharedWith(store, { conversation, session, earlier }).at(-1)?.seq ?? base?.cut;
+  return { ...placeAt(store, session, cut), ...spawn, kind: kind === 'subagent' ? kind : 'session' };
+}
+
+/** Where a session is forked: behind a position or, of one with which nothing is shared, before all that it has. */
+export function placeAt(
+  store: HomeStore,
+  session: string,
+  cut: Seq | undefined,
+): Pick<ForkRequest, 'cut' | 'inherit'> {
+  if (cut !== undefined) return { cut };
+  // One that begins behind a part of its parent has no first position.
+  return store.sessions.find(session)?.floor === 0 ? { cut: 1 } : { inherit: 'nothing' };
 }
 
 /** What of a conversation a session shows behind its base, or showed before this import. */

@@ -74,7 +74,10 @@ class RecordWriter {
         this.#chained({ type: 'user', message: { role: 'user', content }, ...isMeta }, { entry, again }),
       ];
     }
-    const made = blocks.map((block) => this.#answer(block, { entry, parts }));
+    // Of two records of an answer with the same block, an import takes one for a copy of the other.
+    const isTwice = new Set(blocks.map((block) => JSON.stringify(block))).size < blocks.length;
+    const groups = isTwice ? [blocks] : blocks.map((block) => [block]);
+    const made = groups.map((content) => this.#answer(content, { entry, parts }));
     for (const { part, entry: from } of results) {
       const block = resultOf(await restored(store, part));
       const fields = { type: 'user', message: { role: 'user', content: [block] } };
@@ -85,7 +88,7 @@ class RecordWriter {
 
   /** Claude Code writes each block of an answer as a record of its own. */
   #answer(
-    block: Block,
+    content: readonly Block[],
     { entry, parts }: { readonly entry: Entry; readonly parts: readonly Part[] },
   ): JsonObject {
     const { meta, hash } = entry;
@@ -95,7 +98,7 @@ class RecordWriter {
       type: 'message',
       role: 'assistant',
       model: typeof meta.model === 'string' ? meta.model : '<synthetic>',
-      content: [block],
+      content: [...content],
       stop_reason: parts.some(isClientCall) ? 'tool_use' : 'end_turn',
       stop_sequence: null,
       usage: {

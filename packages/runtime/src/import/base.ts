@@ -1,5 +1,12 @@
 import type { Draft, Entry, HomeStore, JsonObject, Seq } from '@tapedeck/tape';
-import { recordedUsage, renderEntry, renderState, select } from '@tapedeck/tape/internal';
+import {
+  nextBatch,
+  type OpenBatch,
+  recordedUsage,
+  renderEntry,
+  renderState,
+  select,
+} from '@tapedeck/tape/internal';
 import { isSaid } from '../imported/imported.ts';
 import type { Base, ConversationPlan, ImportPlan } from '../plan/plan.ts';
 
@@ -11,8 +18,16 @@ export interface Exported {
   readonly usages: ReadonlyMap<string, JsonObject>;
   /** What it shows at a position, or what a fork there would show. */
   readonly viewAt: (at: Seq, isFork: boolean) => ViewAt;
+  /** The last position up to one at which no call is open: it can be forked there. */
+  readonly settledAt: (at: Seq) => Seq;
   /** The last position before the next thing that is said behind one. */
   readonly lastBefore: (at: Seq) => Seq;
+}
+
+/** Calls and their results: no fork lies between their ends. */
+interface Batch {
+  readonly from: Seq;
+  readonly to: Seq;
 }
 
 /** What a session shows at a position. */
@@ -32,7 +47,13 @@ export function exportedOf(store: HomeStore, plan: ImportPlan): Exported | undef
   const wanted = new Set(plan.conversations.flatMap(({ exported = new Map() }) => [...exported.values()]));
   const seqs = new Map<string, Seq>();
   const usages = new Map<string, JsonObject>();
-  for (const { hash, seq, meta } of store.entries.read(found.id)) {
+  const batches: Batch[] = [];
+  let open: OpenBatch | undefined;
+  for (const entry of store.entries.read(found.id)) {
+    const { hash, seq, meta } = entry;
+    const next = nextBatch(open, entry);
+    if (open !== undefined && next === undefined) batches.push({ from: open.from, to: seq });
+    open = next;
     if (!wanted.has(hash)) continue;
     seqs.set(hash, seq);
     const usage = recordedUsage(meta);
@@ -41,9 +62,11 @@ export function exportedOf(store: HomeStore, plan: ImportPlan): Exported | undef
     // A transcript has no place for tokens of reasoning alone.
     usages.set(hash, { input, output: output + reasoning, cacheRead, cacheWrite });
   }
+  if (open !== undefined) batches.push({ from: open.from, to: Number.POSITIVE_INFINITY });
   return {
     session: found.id,
     ...{ seqs, usages },
+    settledAt: (at) => batches.find(({ from, to }) => from < at && at < to)?.from ?? at,
     viewAt: (at, isFork) => {
       const all = [...store.views.entries(found.id, { at })];
       // A fork does not keep the task of its parent behind a boundary.
@@ -82,7 +105,7 @@ function viewOf(all: readonly Entry[], passedOver: ReadonlySet<string>): ViewAt 
  */
 export function withBase(conversation: ConversationPlan, exported: Exported): ConversationPlan {
   const { spine, asides, keeps, exported: hashes = new Map<string, string>() } = conversation;
-  const { seqs, viewAt, lastBefore } = exported;
+  const { seqs, viewAt, settledAt, lastBefore } = exported;
   // An export that was not continued is all there.
   const isWhole = [...spine, ...asides.map(({ draft }) => draft)].every(({ key = '' }) => {
     const hash = hashes.get(key);
@@ -95,6 +118,14 @@ export function withBase(conversation: ConversationPlan, exported: Exported): Co
       seq: seqs.get(hashes.get(draft.key ?? '') ?? '') ?? 0,
     }));
     const last = Math.max(...begun.map(({ seq }) => seq));
+    const settled = isWhole ? last : settledAt(last);
+    if (settled < last) {
+      known = cutUpTo(
+        begun.findIndex(({ seq }) => seq > settled),
+        conversation,
+      );
+      continue;
+    }
     const whole = wholeOf(begun, keeps, viewAt(last, !isWhole));
     if (whole === known) return behind(conversation, begun, { exported, cut: last });
     // What was left out of the session behind its last message, before it was exported, is left out of the file.

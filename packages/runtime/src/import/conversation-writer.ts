@@ -12,7 +12,7 @@ import { copiesIn } from '../copies/copies.ts';
 import { countedElsewhere } from '../copies/counted-elsewhere.ts';
 import type { Back, Begun } from '../copies/family.ts';
 import { firstKeyIn } from '../copies/first-said.ts';
-import { forkOf, sharedWith } from '../edges/fork-of.ts';
+import { forkOf, placeAt, sharedWith } from '../edges/fork-of.ts';
 import { isRefusal } from '../edges/refusal.ts';
 import { titleDraft } from '../edges/titles.ts';
 import { type Change, changeOf, commonOf, sameOf, saysNothingNew, spineOf } from '../imported/change.ts';
@@ -110,9 +110,12 @@ export class ConversationWriter {
           });
     const best = common.lastIndexOf(Math.max(...common));
     this.#next = sessions.length + 1;
-    this.#n = best + 1;
-    this.#session = sessions[best] ?? this.#own.freeName(1);
-    this.#shown = shown[best] ?? [];
+    // Where the source went on from a place in the exported session that none of them has.
+    const isExport = writing.plan.exportOf !== undefined && base !== undefined;
+    const isNew = isExport && !sessions.some((one) => hasBase(store, one, base));
+    this.#n = isNew ? this.#next : best + 1;
+    this.#session = (isNew ? undefined : sessions[best]) ?? this.#own.freeName(this.#n);
+    this.#shown = (isNew ? undefined : shown[best]) ?? [];
   }
 
   /** What its session showed before it is written: of one that is made beside another, what it was forked from. */
@@ -300,9 +303,9 @@ export class ConversationWriter {
     this.#n = this.#next;
     this.#session = this.#own.freeName(this.#n);
     const last = before?.rewindTo ?? spineOf(imported.shown)[same - 1]?.seq;
-    const cut = last ?? conversation.base?.cut ?? 1;
-    this.#shown = this.#shown.filter(({ seq }) => seq <= cut);
-    this.#session = this.#fork(parent, { key: `${conversation.key}#${this.#n}`, kind: 'session', cut });
+    const cut = last ?? conversation.base?.cut;
+    this.#shown = this.#shown.filter(({ seq }) => seq <= (cut ?? 1));
+    this.#session = this.#fork(parent, { ...placeAt(this.#store, parent, cut), kind: 'session' });
     return this.#update((...its) => [...this.#beginning(...its), ...this.#ofExport()]);
   }
 
@@ -361,7 +364,7 @@ export class ConversationWriter {
     // The session gets the title of its source.
     this.#assertNotForgotten();
     const { title, key: own } = this.#writing.conversation;
-    const wanted = request.key ?? own;
+    const wanted = this.#n === 1 ? own : `${own}#${this.#n}`;
     let key = wanted;
     // The conversation had a session before, of which nothing was left when the user returned to where it began.
     for (let n = 2; this.#store.sessions.list({ parent, key, deleted: true }).length > 0; n += 1)

@@ -19,6 +19,7 @@ import { deleteMisplaced } from '../edges/misplaced.ts';
 import { deleteReturned } from '../edges/returned.ts';
 import { saveTitle } from '../edges/titles.ts';
 import type { Cleaner } from '../imported/cleaner.ts';
+import { continuedFrom } from '../imported/copy-notes.ts';
 import { refusalOf } from '../imported/forgotten.ts';
 import type { Shown } from '../imported/imported.ts';
 import { SharedCounts } from '../imported/ledger.ts';
@@ -201,7 +202,10 @@ function treeOf(store: HomeStore, { format, session, conversations }: ImportPlan
   return counts;
 }
 
-/** Whether the session of a plan, if it is there already, has what the exported session has of it. */
+/**
+ * Whether the session of a plan, if it is there already, has what the exported session has of it, or was forked from that
+ * elsewhere.
+ */
 function isBased(
   store: HomeStore,
   { format, session, conversations: [main] }: ImportPlan,
@@ -213,7 +217,9 @@ function isBased(
   const origin = JSON.stringify({ format, session });
   const own = as ?? sessionOf(store, { format, session }) ?? origins.find(origin)?.session;
   const info = own === undefined ? undefined : store.sessions.find(own);
-  return info === undefined || hasBase(store, info.id, base);
+  return (
+    info === undefined || hasBase(store, info.id, base) || continuedFrom(store, info.id) === exported.session
+  );
 }
 
 /** The session from which a new conversation with a base can be forked, since both begin alike. */
