@@ -12,7 +12,7 @@ import { openStore } from '../support/store.ts';
 const samples = fileURLToPath(new URL('../../../shared/samples/claude-code', import.meta.url));
 const absent = !existsSync(samples);
 const mains = absent
-  ? []
+  ? [samples]
   : [
       ...new Set(
         globSync('**/*.jsonl', { cwd: samples })
