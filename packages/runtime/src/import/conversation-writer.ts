@@ -245,6 +245,7 @@ export class ConversationWriter {
     return this.#ofExport();
   }
 
+  /** What says which exported session is continued. */
   #ofExport(): readonly Draft[] {
     const { plan, conversation } = this.#writing;
     const { base } = conversation;
