@@ -7,6 +7,7 @@ import {
   renameSync,
   rmSync,
   statSync,
+  symlinkSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs';
@@ -119,6 +120,23 @@ test('the first import asks on a terminal, and takes nothing without a yes', asy
     stdinIsTerminal: true,
   });
   expect(yes.stderr).not.toContain('Import them');
+});
+
+test('a link that leads out of the folder is named with the way to follow it, which works', async () => {
+  using user = userWith({
+    [`${projects}/a/s1.jsonl`]: transcript('s1', 1),
+    'disk/p/s2.jsonl': transcript('s2', 1),
+  });
+  symlinkSync(user.dir.file('disk/p'), user.file('b'));
+  const { code, stderr } = await user.says('import');
+  expect([code, stderr]).toEqual([1, expect.stringContaining(`${projects}/b: it is a link that leads out`)]);
+  expect(stderr).toContain('tape import PATH, or in import.roots');
+  writeFileSync(user.home.file('config.yaml'), `import:\n  roots: ['${user.file('b')}']\n`);
+  expect(await user.says('import')).toEqual({
+    code: 0,
+    stdout: 'Claude Code: 3 entries from 1 of 2 files\n',
+    stderr: '',
+  });
 });
 
 test('where nothing is found, the import says where it looked, and how to name another place', async () => {

@@ -174,7 +174,11 @@ async function find(wanted: Wanted, table: SourceTable, context: Context): Promi
   });
   // The user has typed these paths elsewhere, and long ago perhaps.
   const from = `import.roots of ${homeConfigFile(home)}`;
-  const placed = (one: Problem) => (roots.includes(one.path) ? { ...one, why: `${one.why} (${from})` } : one);
+  const placed = (one: Problem) => {
+    if (one.leadsOut === true)
+      return { ...one, why: `${one.why}; if you made it, name it with tape import PATH, or in import.roots` };
+    return roots.includes(one.path) ? { ...one, why: `${one.why} (${from})` } : one;
+  };
   const read = transcriptTools.filter(
     ({ name, plan }) => plan !== undefined && (wanted.tool === undefined || wanted.tool === name),
   );

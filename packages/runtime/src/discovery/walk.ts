@@ -33,6 +33,13 @@ interface Sought {
 export interface Problem {
   readonly path: string;
   readonly why: string;
+  /** Whether it is a link out of the folder that is searched, which is followed where it is named itself. */
+  readonly leadsOut?: true;
+}
+
+/** The same with what a link that leads out leads to: a folder that is searched later may have it. */
+interface Passed extends Problem {
+  readonly target?: BigIntStats;
 }
 
 /** The file that makes a folder a tape home. */
@@ -46,7 +53,7 @@ export class Walk {
   readonly #excludes: Excludes;
   readonly #entered = new Met();
   readonly #found = new Met();
-  readonly #problems: Problem[] = [];
+  readonly #problems: Passed[] = [];
   readonly #known: (path: string) => KnownFile | undefined;
   #excluded = 0;
 
@@ -56,7 +63,8 @@ export class Walk {
   }
 
   get problems(): readonly Problem[] {
-    return this.#problems;
+    const isLeft = ({ target }: Passed) => target === undefined || !this.#hasMet(target);
+    return this.#problems.filter(isLeft).map(({ target: _, ...problem }) => problem);
   }
 
   /** How many files and folders were left out by a pattern. */
@@ -112,13 +120,18 @@ export class Walk {
     }
   }
 
-  /** Whether a path leads out of the folder that is searched. What it leads to may have been met in another one. */
+  /** Whether a path leads out of the folder that is searched. */
   #leadsOut({ path, real }: Place, { has, within }: Sought, stat: BigIntStats): boolean {
     if (real === within || real.startsWith(withSep(within))) return false;
-    const met = stat.isDirectory() ? this.#entered : this.#found;
-    if ((stat.isDirectory() || has(path)) && !met.has(factsOf(stat)))
-      this.#problems.push({ path, why: 'it is a link that leads out of its folder' });
+    if (stat.isDirectory() || has(path)) {
+      const why = 'it is a link that leads out of its folder';
+      this.#problems.push({ path, why, leadsOut: true, target: stat });
+    }
     return true;
+  }
+
+  #hasMet(target: BigIntStats): boolean {
+    return (target.isDirectory() ? this.#entered : this.#found).has(factsOf(target));
   }
 
   #lookAt(path: string): WalkedFile | undefined {
