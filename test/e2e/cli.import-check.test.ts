@@ -103,7 +103,7 @@ test.each([
   ['{"cleanupPeriodDays": "90"}', 30, ['old', 'gone'], /no number of days/],
   ['{"cleanupPeriodDays": -1}', 30, ['old', 'gone'], /no number of days/],
   ['{"cleanupPeriodDays": 2.5}', 30, ['old', 'gone'], /no number of days/],
-  ['{"cleanupPeriodDays": 90', 30, ['old', 'gone'], /cannot be read/],
+  ['{"cleanupPeriodDays": 90', 30, ['old', 'gone'], /the settings cannot be read, in /],
 ])('how long it is kept is in the settings, else 30 days: %s', async (settings, days, expiring, fault) => {
   using user = userWith({ young: 2, gone: 40, old: 41 }, settings);
   expect(await user.check()).toMatchObject({ retention: [{ tool: 'claude-code', days }] });

@@ -288,7 +288,10 @@ test('what cannot be read is listed with its reason, keeps no other from it, and
     ...{ code: 0, stdout: 'No transcripts found\n' },
   });
   expect((await user.says('import', '--as', 'x')).code).toBe(2);
-  expect((await user.says('import', '--since', 'nonsense')).code).toBe(2);
+  expect(await user.says('import', '--since', 'nonsense')).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('2h or yesterday'),
+  });
 });
 
 test('what an import keeps of a large transcript is part of the home, and no file that the check does not know', async () => {

@@ -146,7 +146,7 @@ function sinceOf(since: string | undefined, now: number): number | undefined {
   const from = since === undefined ? undefined : timeOf(since, now);
   if (since !== undefined && from === undefined)
     throw new UsageError(`cannot import what changed since '${since}': it is no time`, {
-      hint: 'write it as 2026-11-21 or 2026-11-21T10:00',
+      hint: 'write it as 2026-11-21, 2026-11-21T10:00, 2h or yesterday',
     });
   return from;
 }

@@ -46,7 +46,7 @@ function namesIn(folder: string): readonly string[] {
 
 /** What one file says; undefined where it is not there, or says nothing of it. */
 function retentionOf(file: string): Retention | undefined {
-  const unreadable = { days: usual, file, fault: 'it cannot be read' };
+  const unreadable = { days: usual, file, fault: 'the settings cannot be read' };
   let settings: unknown;
   try {
     // A pipe would be read without an end.
