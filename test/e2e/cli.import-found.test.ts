@@ -15,7 +15,7 @@ import { dirname, join } from 'node:path';
 import { zstdCompressSync } from 'node:zlib';
 import { processOwner } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
-import { json } from '../support/cli.ts';
+import { json, startTape, tapeHere } from '../support/cli.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { tempHome } from '../support/temp-home.ts';
 
@@ -137,6 +137,27 @@ test('a link that leads out of the folder is named with the way to follow it, wh
     stdout: 'Claude Code: 3 entries from 1 of 2 files\n',
     stderr: '',
   });
+});
+
+test('Ctrl-C ends an import behind the conversation that it is at, and says how to go on', async () => {
+  const files = Array.from({ length: 300 }, (_, i) => [
+    `${projects}/a/s${i + 1}.jsonl`,
+    transcript(`s${i + 1}`, 9),
+  ]);
+  using user = userWith(Object.fromEntries(files));
+  const { child, done, until } = startTape(['import'], { env: user.env });
+  await until('Created the tape home');
+  child.kill('SIGINT');
+  const { code, stdout, stderr } = await done;
+  expect([code, stdout]).toEqual([
+    130,
+    expect.stringMatching(/^Claude Code: \d+ entries from (\d+) of \1 files?\n$/),
+  ]);
+  const left = Number(/Interrupted before (\d+) files?; go on with: tape import\n$/.exec(stderr)?.[1]);
+  const taken = Number(/from (\d+) of/.exec(stdout)?.[1]);
+  expect(taken + left).toBe(files.length);
+  const rest = await tapeHere(['import', '--json'], { env: user.env });
+  expect(json(rest)).toMatchObject({ sessions: left });
 });
 
 test('where nothing is found, the import says where it looked, and how to name another place', async () => {

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import type { Discovery, FileImport, Problem, SourceTable } from '@tapedeck/runtime/import';
 import type { HomeStore } from '@tapedeck/tape';
 import { homeConfigFile } from '../config/find.ts';
@@ -10,6 +11,7 @@ import { NotFoundError } from '../errors/kinds.ts';
 import { pathText, safe } from '../escape.ts';
 import { exit } from '../exit.ts';
 import { hasDatabase } from '../home.ts';
+import { counted } from '../output/counted.ts';
 import { toolsText } from '../output/found.ts';
 import { withProgress } from '../output/progress.ts';
 import { agrees, canAsk } from '../question.ts';
@@ -58,7 +60,7 @@ export async function importFound(wanted: Wanted, context: Context): Promise<num
       return exit.done;
     }
   }
-  const { done, refused } = await importAll(conversations, { wanted, found, table, context });
+  const { done, refused, left } = await importAll(conversations, { wanted, found, table, context });
   // Their tapes say so: the table was lost, or the tapes came from elsewhere.
   table.put(refused.flatMap(({ files }) => files.map((file) => forgottenSource(file, io.now()))));
   const seen = new Set(found.files.map(({ path }) => path));
@@ -69,18 +71,23 @@ export async function importFound(wanted: Wanted, context: Context): Promise<num
     gone.length === 0
       ? []
       : await context.writing(async (store) => markSessionsGone(store, gone, table, io.now()));
-  if (isWhole) table.searched(io.now());
+  if (isWhole && left === 0) table.searched(io.now());
   const all = [...forgotten, ...refused];
-  return await sayDone({ found, tools, done, gone, marked, forgotten: all, isNamed }, context);
+  const code = await sayDone({ found, tools, done, gone, marked, forgotten: all, isNamed }, context);
+  if (left === 0) return code;
+  context.status(`Interrupted before ${counted(left, 'file')}; go on with: tape import`);
+  return exit.interrupted;
 }
 
 /** What an import did, and the conversations that it did not take since they were forgotten. */
 interface Done {
   readonly done: readonly FileImport[];
   readonly refused: readonly Pending[];
+  /** How many files it did not come to, since it was interrupted. */
+  readonly left: number;
 }
 
-/** Imports what is new. Opens the home only if there is something. */
+/** Imports what is new, until Ctrl-C, behind which it ends with the conversation that it is at. Opens the home only if there is something. */
 async function importAll(
   conversations: readonly Pending[],
   {
@@ -99,10 +106,12 @@ async function importAll(
   const { cleanerFor, importConversation, Origins } = await import('@tapedeck/runtime/import');
   const readable = conversations.filter(({ tool }) => tool.plan !== undefined);
   const changed = readable.filter(({ toRead }) => toRead.length > 0);
-  if (changed.length === 0) return { done: readable.flatMap(unchanged), refused: [] };
+  if (changed.length === 0) return { done: readable.flatMap(unchanged), refused: [], left: 0 };
   const clean = raw === true ? false : cleanerFor((await redactIn({ io, home })) ?? true);
   // Each transcript is garbage when it is on its tape.
   io.saveMemory(20);
+  // From here on Ctrl-C ends the process the second time alone.
+  const { signal } = io;
   const act = async (store: HomeStore) =>
     await withProgress(context, async (progress) => {
       const show = progress('Importing bytes');
@@ -111,8 +120,12 @@ async function importAll(
       const done: FileImport[] = [];
       const refused: Pending[] = [];
       let bytes = 0;
+      let left = 0;
       for (const conversation of readable) {
-        if (io.interrupted) break;
+        if (signal.aborted) {
+          left += conversation.toRead.length;
+          continue;
+        }
         if (conversation.toRead.length === 0) {
           done.push(...unchanged(conversation));
           continue;
@@ -123,8 +136,10 @@ async function importAll(
         else done.push(...brought);
         bytes += bytesOf(conversation.files);
         show({ done: bytes, total });
+        // A signal is handled between two turns of the event loop, which an import alone does not leave.
+        await setImmediate();
       }
-      return { done, refused };
+      return { done, refused, left };
     });
   return await writing(act, raw === true ? { redact: false } : {});
 }
