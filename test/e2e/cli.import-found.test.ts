@@ -98,7 +98,10 @@ test('without a file, what is new on this machine is imported, once, with a line
 });
 
 test('the first import asks on a terminal, and takes nothing without a yes', async () => {
-  using user = userWith({ [`${projects}/a/s1.jsonl`]: transcript('s1', 1) });
+  using user = userWith({
+    [`${projects}/a/s1.jsonl`]: transcript('s1', 1),
+    '.codex/sessions/r.jsonl': '{"type":"session_meta","payload":{"id":"r1"}}\n',
+  });
   const typed = async (stdin: string, ...args: string[]) =>
     await user.home.here(['import', ...args], {
       env: user.env,
@@ -110,6 +113,13 @@ test('the first import asks on a terminal, and takes nothing without a yes', asy
   expect(no.stderr).toMatch(/Claude Code.*Import them into \S+\? \[y\/N\] Nothing was imported\n$/s);
   expect(no.stderr).toContain(`into ${dirname(user.home.db)}?`);
   expect((await typed('')).stderr).toContain('Nothing was imported');
+  const size = '[\\d.]+ K?B +since 2026-\\d\\d-\\d\\d  ';
+  const aligned = new RegExp(
+    `Claude Code  1 file  ${size}1 file to read, .*\nCodex        1 file  ${size}recognised`,
+  );
+  expect([no.stderr, (await typed('', '--dry-run')).stdout]).toEqual(
+    Array(2).fill(expect.stringMatching(aligned)),
+  );
   expect(existsSync(user.home.db)).toBe(false);
   expect((await typed('y\n')).stdout).toMatch(/^Claude Code: 3 entries from 1 of 1 file/);
   expect((await typed('')).stderr).not.toContain('Import them');

@@ -3,7 +3,7 @@ import { pathText } from '../escape.ts';
 import { isoDay } from '../terminal/time.ts';
 import { counted } from './counted.ts';
 import { bytesText } from './refused.ts';
-import { tabbed } from './table.ts';
+import { tabbed, table } from './table.ts';
 
 /** What was found of one tool, as much as is shown of it. */
 interface Found {
@@ -18,15 +18,21 @@ interface Found {
   readonly oldest: number;
 }
 
+/** Where a text is shown: on a terminal its columns are aligned. */
+export interface Shown {
+  readonly isTerminal: boolean;
+  readonly columns: number | undefined;
+}
+
 /** What was found on this machine, a line per tool, and what would be imported of it. */
-export function foundText(tools: readonly Found[], passed: Passed): string {
+export function foundText(tools: readonly Found[], passed: Passed, shown: Shown): string {
   const others = passedText(passed);
   if (tools.length === 0 && others.length === 0) return 'No transcripts found';
-  return [...(tools.length > 0 ? [toolsText(tools)] : []), ...others].join('\n');
+  return [...(tools.length > 0 ? [toolsText(tools, shown)] : []), ...others].join('\n');
 }
 
 /** The same without what is not imported, which an import names at its end. */
-export function toolsText(tools: readonly Found[]): string {
+export function toolsText(tools: readonly Found[], { isTerminal, columns }: Shown): string {
   const rows = tools.map(({ title, files, bytes, oldest, ...tool }) => [
     title,
     counted(files, 'file'),
@@ -36,7 +42,7 @@ export function toolsText(tools: readonly Found[]): string {
       ? `${counted(tool.newFiles, 'file')} to read, ${bytesText(tool.newBytes)}`
       : 'recognised, not yet read',
   ]);
-  return tabbed(rows);
+  return isTerminal ? table({ rows, width: columns, least: 12 }) : tabbed(rows);
 }
 
 /** What is not imported, and is no failure. */

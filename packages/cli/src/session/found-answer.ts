@@ -41,7 +41,7 @@ export async function sayFound(
     await io.out(`${jsonText({ dry_run: true, ...foundJson(tools, passed), files, left_out: leftOut })}\n`);
   else if (options.quiet === true)
     for (const { file } of files.filter((one) => one.new)) await io.out(`${safe(file)}\n`);
-  else await io.out(`${safe(foundText(tools, passed))}\n`);
+  else await io.out(`${safe(foundText(tools, passed, io))}\n`);
   sayLeftOut(leftOutOf(found, isNamed), status);
   return exit.done;
 }

@@ -54,7 +54,7 @@ export async function importFound(wanted: Wanted, context: Context): Promise<num
   if (isFirst && tools.some((tool) => tool.isRead)) {
     const isAsked = wanted.yes !== true && canAsk(context);
     if (options.json !== true && options.jsonl !== true && options.quiet !== true)
-      io.err(safe(`${toolsText(tools)}\n`));
+      io.err(safe(`${toolsText(tools, { isTerminal: io.statusIsTerminal, columns: io.columns })}\n`));
     if (isAsked && !(await agrees(`Import them into ${pathText(home.name)}?`, context))) {
       context.status('Nothing was imported');
       return exit.done;
