@@ -335,6 +335,18 @@ test('what an import keeps of a large transcript is part of the home, and no fil
   expect(findings).toEqual([]);
 });
 
+test('where that cannot be kept, a transcript is imported all the same, and when it has grown', async () => {
+  using user = userWith({
+    [`${projects}/a/s1.jsonl`]: transcript('s1', 1),
+    [`${projects}/a/s2.jsonl`]: transcript('s2', 800),
+  });
+  writeFileSync(user.home.file('sources.jsonl.ends'), 'Mine');
+  expect(await user.imports()).toMatchObject({ names: ['s1', 's2'], left_out: [] });
+  writeFileSync(user.file('a/s2.jsonl'), transcript('s2', 801));
+  expect(await user.imports()).toMatchObject({ names: ['s2'], entries: 2 });
+  expect(readFileSync(user.home.file('sources.jsonl.ends'), 'utf8')).toBe('Mine');
+});
+
 test('folders and patterns of config.yaml say where to look and what to leave out', async () => {
   using user = userWith({
     [`${projects}/a/s1.jsonl`]: transcript('s1', 1, '/secret/app'),

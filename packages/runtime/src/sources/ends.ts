@@ -57,7 +57,7 @@ export class SourceEnds {
   put({ path, read }: Pick<Source, 'path' | 'read'>, end: SourceEnd | undefined): void {
     const file = this.#fileOf(path);
     if (end === undefined) {
-      rmSync(file, { force: true });
+      removeIfMay(file);
       return;
     }
     const draft = `${file}.${randomBytes(6).toString('hex')}.part`;
@@ -76,12 +76,21 @@ export class SourceEnds {
       writeFileSync(draft, text, { mode: 0o600, flag: 'wx' });
       renameSync(draft, file);
     } catch {
-      rmSync(draft, { force: true });
+      removeIfMay(draft);
     }
   }
 
   #fileOf(path: string): string {
     return join(this.#folder, `${createHash('sha256').update(path).digest('hex').slice(0, 32)}.json`);
+  }
+}
+
+/** Removes a file, where that can be done: one that stays is known to be of another reading. */
+function removeIfMay(file: string): void {
+  try {
+    rmSync(file, { force: true });
+  } catch {
+    // What the home has in the place of the folder is left alone.
   }
 }
 
