@@ -227,6 +227,32 @@ describe('what is left out', () => {
     },
   );
 
+  test.each([
+    ['its link', 'link', 'disk'],
+    ['its own path', 'disk', 'link'],
+  ])(
+    'a directory that a link leads to is meant by %s, whichever a session recorded',
+    async (_, named, recorded) => {
+      const home = homeWith({ 'disk/app/x': '', 'disk/other/x': '' });
+      symlinkSync('disk', join(home, 'link'));
+      mkdirSync(join(home, '.claude/projects/a'), { recursive: true });
+      for (const [session, cwd] of [
+        ['s1', 'app'],
+        ['s2', 'app/gone'],
+        ['s3', 'other'],
+      ] as const)
+        writeFileSync(
+          join(home, `.claude/projects/a/${session}.jsonl`),
+          claude(session, join(home, recorded, cwd)),
+        );
+      const sessionsOf = async (how: Parameters<typeof found>[1]) =>
+        (await found(home, how)).files.map(({ session }) => session);
+      expect(await sessionsOf({ exclude: [`~/${named}/app/`] })).toEqual(['s3']);
+      expect(await sessionsOf({ exclude: [`~/${named}/*`, `!~/${named}/other/`] })).toEqual(['s3']);
+      expect(await sessionsOf({ project: join(home, named, 'app') })).toEqual(['s1', 's2']);
+    },
+  );
+
   test('a .tapeignore counts for the files and the working directories below it', async () => {
     const home = homeWith({ ...files, '.claude/projects/b/.tapeignore': 's2.jsonl\n' });
     const project = homeWith({ '.tapeignore': '*\n', 'inner/x': '' });

@@ -8,6 +8,7 @@ import { type Excludes, makeExcludes } from './excludes.ts';
 import { looksLike } from './later-tools.ts';
 import { type Head, peek } from './peek.ts';
 
+import { realBeginning } from './real.ts';
 import { type Problem, Walk, type WalkedFile } from './walk.ts';
 
 /** A transcript that was found, or a part of one. */
@@ -104,8 +105,9 @@ export async function discover(search: Search): Promise<Discovery> {
     looking.files.splice(0, Number.POSITIVE_INFINITY, ...looking.files.filter((one) => named.has(idOf(one))));
   }
   const { files, strangers, problems, excluded, empty } = looking;
+  const isIn = inProject(search.project ?? '');
   return {
-    files: changedSince(since, withMain(files)).filter((file) => isWanted(file, search)),
+    files: changedSince(since, withMain(files)).filter((file) => isWanted(file, search, isIn)),
     strangers: only === undefined && search.project === undefined ? strangers : [],
     problems: [...walk.problems, ...problems],
     excluded: walk.excluded + excluded,
@@ -242,10 +244,32 @@ function withMain(files: readonly FoundFile[]): readonly FoundFile[] {
   });
 }
 
-function isWanted({ project, tool }: FoundFile, search: Search): boolean {
+function isWanted(
+  { project, tool }: FoundFile,
+  search: Search,
+  isIn: (directory: string) => boolean,
+): boolean {
   if (search.tool !== undefined && tool.name !== search.tool) return false;
-  if (search.project === undefined) return true;
-  if (project === undefined) return false;
-  const below = relative(search.project, project);
-  return below === '' || !(below === '..' || below.startsWith(`..${sep}`) || below.startsWith(sep));
+  return search.project === undefined || (project !== undefined && isIn(project));
+}
+
+/** Says whether a directory is one of a project, by whichever links either is named. */
+function inProject(project: string): (directory: string) => boolean {
+  const places = new Set([project, realBeginning(project)]);
+  const known = new Map<string, boolean>();
+  return (directory) => {
+    const isIn =
+      known.get(directory) ?? [directory, realBeginning(directory)].some((one) => isBelowOneOf(places, one));
+    known.set(directory, isIn);
+    return isIn;
+  };
+}
+
+function isBelowOneOf(places: Iterable<string>, directory: string): boolean {
+  for (const place of places) {
+    const below = relative(place, directory);
+    if (below === '' || !(below === '..' || below.startsWith(`..${sep}`) || below.startsWith(sep)))
+      return true;
+  }
+  return false;
 }

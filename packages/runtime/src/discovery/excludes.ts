@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { dirname, join, parse, relative, sep } from 'node:path';
 import type { Ignore } from 'ignore';
 import { openFile } from '../lines/index.ts';
+import { realBeginning, withRealBeginning } from './real.ts';
 
 /** What is left out, in the patterns of `.gitignore`. */
 export interface Excludes {
@@ -21,7 +22,7 @@ const anySession = 'session.jsonl';
 
 /**
  * The patterns of a configuration, and those in `.tapeignore` files. A configured pattern that begins with `/` or `~/` is a
- * path; any other one applies at each depth.
+ * path, also where links lead to it; any other one applies at each depth.
  */
 export async function makeExcludes(
   patterns: readonly string[],
@@ -29,7 +30,9 @@ export async function makeExcludes(
 ): Promise<Excludes> {
   const { default: make } = await import('ignore');
   const rulesOf: MakeRules = (lines) => make({ allowRelativePaths: true }).add([...lines]);
-  const texts = patterns.map((pattern) => pattern.replace(/^(!?)~(?=\/|$)/, `$1${slashes(home)}`));
+  const texts = patterns
+    .map((pattern) => pattern.replace(/^(!?)~(?=\/|$)/, `$1${slashes(home)}`))
+    .flatMap(withRealBeginning);
   const configured: readonly Listed[] = texts.length === 0 ? [] : [{ rules: rulesOf(texts) }];
   const above = new Map<string, readonly Listed[]>();
   /** The lists that count for what is in a directory: nearly always none. */
@@ -53,7 +56,8 @@ export async function makeExcludes(
   const excludesProject = (directory: string): boolean => {
     const known = projects.get(directory);
     if (known !== undefined) return known;
-    const isLeftOut = excludes(join(directory, anySession), false);
+    const places = new Set([directory, realBeginning(directory)]);
+    const isLeftOut = [...places].some((place) => excludes(join(place, anySession), false));
     projects.set(directory, isLeftOut);
     return isLeftOut;
   };

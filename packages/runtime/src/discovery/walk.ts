@@ -1,8 +1,9 @@
-import { type BigIntStats, type Dirent, readdirSync, realpathSync, type Stats, statSync } from 'node:fs';
+import { type BigIntStats, type Dirent, readdirSync, type Stats, statSync } from 'node:fs';
 import { dirname, sep } from 'node:path';
 import { type FileFacts, kindOf, reasonOf } from '../lines/index.ts';
 import { factsOf } from '../lines/open.ts';
 import type { Excludes } from './excludes.ts';
+import { realOf } from './real.ts';
 
 /** A regular file below a folder. */
 export interface WalkedFile {
@@ -202,15 +203,6 @@ function quickStat(path: string): Stats | undefined {
     return statSync(path, { throwIfNoEntry: false });
   } catch {
     return undefined;
-  }
-}
-
-/** Where a path leads; the path itself where it leads nowhere. */
-function realOf(path: string): string {
-  try {
-    return realpathSync(path);
-  } catch {
-    return path;
   }
 }
 

@@ -1,0 +1,29 @@
+import { realpathSync } from 'node:fs';
+
+/** Where a path leads; the path itself where it leads nowhere. */
+export function realOf(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return path;
+  }
+}
+
+/**
+ * A pattern that is a path, and the same with its beginning as it is behind all links: programs record working directories so.
+ * Any other pattern alone.
+ */
+export function withRealBeginning(pattern: string): readonly string[] {
+  const [, not = '', fixed = '', rest = ''] = /^(!?)((?:\/[^/*?[\]\\]+)+)(?=\/|$)(.*)$/.exec(pattern) ?? [];
+  const real = fixed === '' ? fixed : realBeginning(fixed);
+  return real === fixed ? [pattern] : [pattern, `${not}${real.replace(/[*?[\]\\]/g, '\\$&')}${rest}`];
+}
+
+/** Where a path leads, as far as there is something: a directory may be gone, and the one above it not. */
+export function realBeginning(path: string): string {
+  for (let end = path.length; end > 0; end = path.lastIndexOf('/', end - 1)) {
+    const real = realOf(path.slice(0, end));
+    if (real !== path.slice(0, end)) return `${real}${path.slice(end)}`;
+  }
+  return path;
+}
