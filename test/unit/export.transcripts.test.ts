@@ -117,3 +117,13 @@ test('a session of pi has a header, and entries that follow each other', async (
     firstKeptEntryId: entries[5]?.id,
   });
 });
+
+test('what shows nothing is no transcript of Claude Code, which would find no conversation in it', async () => {
+  using store = openStore();
+  store.sessions.open('main');
+  await expect(written(store, 'claude-code')).rejects.toMatchObject({
+    code: 'TAPE_BAD_POINT',
+    message: "cannot export 'main' as claude-code: it shows nothing up to @1",
+  });
+  expect((await written(store, 'pi')).lines).toMatchObject([{ type: 'session' }]);
+});

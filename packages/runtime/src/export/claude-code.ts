@@ -1,4 +1,4 @@
-import type { Entry, JsonObject, Part } from '@tapedeck/tape';
+import { type Entry, type JsonObject, type Part, TapeError } from '@tapedeck/tape';
 import { isClientCall, isObject, isoTime, recordedUsage } from '@tapedeck/tape/internal';
 import { restored } from '../ui/restored.ts';
 import { type Block, blocksOf, resultOf } from './anthropic-blocks.ts';
@@ -14,6 +14,7 @@ const thisVersion = '2.1.330';
  * Writes a transcript of Claude Code: a record for each content block and result, linked in one line. A compaction is a
  * boundary and its summary, which names the records that it keeps. Each record names its entry in `tapedeck`, so that a
  * later import knows it again; those of an import have their old uuids.
+ * @throws TAPE_BAD_POINT where nothing is shown
  */
 export async function* writeClaudeCode(
   source: ExportSource,
@@ -26,6 +27,16 @@ export async function* writeClaudeCode(
     const records = await (turn.kind === 'boundary' ? writer.boundary(turn) : writer.said(turn));
     for (const record of records) yield `${JSON.stringify(record)}\n`;
   }
+  const { session, head } = source.info;
+  // The program finds no conversation in such a file.
+  if (writer.isEmpty)
+    throw new TapeError(
+      'TAPE_BAD_POINT',
+      `cannot export '${session}' as claude-code: it shows nothing up to @${head}`,
+      {
+        data: { session, seq: head },
+      },
+    );
   for (const record of writer.end()) yield `${JSON.stringify(record)}\n`;
   return count;
 }
@@ -45,6 +56,10 @@ class RecordWriter {
   constructor(source: ExportSource, place: Transcript) {
     this.#source = source;
     this.#place = place;
+  }
+
+  get isEmpty(): boolean {
+    return this.#last === null;
   }
 
   async said(turn: SaidTurn): Promise<readonly JsonObject[]> {
