@@ -163,6 +163,28 @@ test('a copy that comes after its source was forgotten does not bring it back', 
   expect(at.holds(`${secretWord} c 2`)).toEqual(['tape.db']);
 });
 
+test('nor does a copy of an old `--resume`, whose records have other ids', async () => {
+  using at = user();
+  const file = (sessionId: string, last: number) =>
+    records(
+      sessionId,
+      [...Array(last).keys()].map((n) => ['a', n] as const),
+    ).map((one, n) => ({
+      ...one,
+      ...{ uuid: `${sessionId}${one.uuid}`, parentUuid: one.parentUuid && `${sessionId}${one.parentUuid}` },
+      ...{ forkedFrom: undefined, timestamp: `2026-01-02T03:04:0${n}.000Z` },
+      ...(one.type === 'assistant' && { requestId: `req_${n}` }),
+    }));
+  at.write('a.jsonl', file('a', 2));
+  await at.imports();
+  await at.imports('--forget', 'a');
+  at.write('c.jsonl', file('c', 3));
+  expect(await at.imports()).toMatchObject({ names: ['c'] });
+  const held = [0, 1, 2].map((n) => at.holds(`${secretWord} a ${n}`));
+  expect(held).toEqual([[], [], ['tape.db']]);
+  expect((await at.run('check')).code).toBe(0);
+});
+
 test('a copy is known by what its records say: in another directory, under other ids, and where it is quoted', async () => {
   using at = user();
   const at1 = (n: number) => `2026-01-02T03:04:0${n}.000Z`;

@@ -3,14 +3,24 @@ import { openPostgresHome, postgres } from '@tapedeck/tape/postgres';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { bossCrew, recordOf } from '../support/boss.ts';
 import { ownServer } from '../support/postgres-server.ts';
+import { sized } from '../support/size.ts';
 import { slowLink } from '../support/slow-link.ts';
 
 const limit = 600_000;
 
-/** A parent with twenty children of four steps, whatever happened: each result, merge and step once. */
+const children = sized(8, 8, 20);
+
+/** A parent with children of four steps, whatever happened: each result, merge and step once. */
 const right = {
   lead: { status: 'completed', text: 'all done' },
-  record: { results: 20, merged: 20, merges: 20, repeatedMerges: 0, steps: [4], errors: [] },
+  record: {
+    results: children,
+    merged: children,
+    merges: children,
+    repeatedMerges: 0,
+    steps: [4],
+    errors: [],
+  },
   problems: [],
 };
 
@@ -20,7 +30,9 @@ async function scene() {
   const server = stack.use(await ownServer());
   const store = stack.use(await postgres(server.url));
   const link = stack.use(await slowLink(server.url));
-  const crew = stack.use(await bossCrew({ url: server.url, store }, { workerUrl: link.url, toolMs: 200 }));
+  const crew = stack.use(
+    await bossCrew({ url: server.url, store }, { children, workerUrl: link.url, toolMs: 200 }),
+  );
   return {
     server,
     link,

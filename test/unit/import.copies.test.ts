@@ -806,7 +806,8 @@ describe('a session that was resumed as a copy under new ids, which names nothin
       store.entries.redact('s-1', seqs, 'private');
       const records = [
         ...first,
-        own(person({ uuid: 'c5', parent }, 'something else')),
+        // What was erased is known by its time.
+        own(person({ uuid: 'c5', parent }, 'something else', { timestamp: '2026-03-12T10:00:00.000Z' })),
         own(model({ uuid: 'c6', parent: 'c5' }, [says('something done')], { usage })),
       ];
       for (const end of [records.length - 1, records.length]) take(store, records.slice(0, end));

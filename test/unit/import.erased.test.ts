@@ -162,3 +162,34 @@ test('a prompt that was erased names no branch that inherits it', () => {
   expect([said(store, 'okapi'), said(store, 'typed anew')]).toEqual([0, 1]);
   expect(JSON.stringify(store.sessions.list())).not.toContain('okapi');
 });
+
+describe('what was erased is not stored again with a copy that comes after that', () => {
+  const texts = ['hello', 'read it', secret, 'the first', 'the second'];
+
+  /** A record of the copy alone. */
+  const on = { ...person({ uuid: 'u9', parent: 'c-a1' }, 'gone on with'), sessionId: 's-2' };
+
+  test.each([
+    ['of all', texts],
+    ['of its first prompt', ['hello']],
+    ['of a call', [secret]],
+  ])('under new ids: %s', (_, erased) => {
+    const store = openStore();
+    take(store, ended);
+    for (const text of erased) erase(store, 's-1', text);
+    const before = texts.map((text) => said(store, text));
+    takeOnce(store, [...copied(ended, 'c-'), on]);
+    expect(texts.map((text) => said(store, text))).toEqual(before);
+    expect(store.sessions.find('s-2')?.parent).toBe('s-1');
+    expect(JSON.stringify(view(store.views.entries('s-2')).messages)).toContain('gone on with');
+  });
+
+  test('under the same ids, without the records with which its source begins', () => {
+    const store = openStore();
+    take(store, ended);
+    for (const text of texts) erase(store, 's-1', text);
+    takeOnce(store, [...copied(ended, '').slice(2), { ...on, parentUuid: 'a1' }]);
+    for (const text of texts) expect([text, said(store, text)]).toEqual([text, 0]);
+    expect(said(store, 'gone on with')).toBe(1);
+  });
+});

@@ -6,12 +6,13 @@
  * below.
  */
 
-import type { HomeStore, JsonObject, Seq } from '@tapedeck/tape';
+import type { Draft, HomeStore, JsonObject, Seq } from '@tapedeck/tape';
 import { importedEvent, isObject } from '@tapedeck/tape/internal';
 import { continuedFrom, copyEvent, resumedAs } from '../imported/copy-notes.ts';
 import { isOfImport, keyOf } from '../imported/imported.ts';
 import { Ledger, SharedCounts } from '../imported/ledger.ts';
 import { sourceOf } from '../imported/origins.ts';
+import { wholeDraft } from '../plan/later-draft.ts';
 import { Family } from './family.ts';
 import { answerId, compactionOf, firstKey, firstShownIn, saidBy } from './first-said.ts';
 
@@ -49,6 +50,8 @@ class Copies {
   readonly #sources = new Map<string, Set<string>>();
   /** All sessions that were forked from one, by the ULID of that. */
   readonly #forks = new Map<string, Set<string>>();
+  /** Where entries are that were erased, by when their sources said them. */
+  readonly #erased = new Map<string, { readonly id: string; readonly seq: Seq }[]>();
   /** Those that this process wrote since they were read. */
   readonly #wrote = new Set<string>();
   /** The last line of the lineage that was read. */
@@ -57,6 +60,8 @@ class Copies {
   #changes: number | undefined;
   /** How often others may have written. */
   #round = 0;
+  /** For which of these times what they wrote was looked for. */
+  #noted = 0;
 
   constructor(store: HomeStore) {
     this.#store = store;
@@ -229,6 +234,21 @@ class Copies {
     return this.#of.get(session)?.ids ?? [];
   }
 
+  /** Says whether a record was erased in a session that has it: the same id, said at the same time. Undefined where none was. */
+  erased(): ((draft: Draft) => boolean) | undefined {
+    this.#noteOthers();
+    this.#readOn();
+    if (this.#erased.size === 0) return undefined;
+    return (draft) => {
+      const { kind, key = '', meta } = wholeDraft(draft);
+      const isIt = ({ id, seq }: { readonly id: string; readonly seq: Seq }) =>
+        [...this.#store.entries.read(id, { from: seq, to: seq })].some(
+          (entry) => keyOf(entry) === key && entry.kind === kind,
+        );
+      return this.#erased.get(String(meta?.timestamp))?.some(isIt) === true;
+    };
+  }
+
   /** Whether a session names another one, by its id, as that of which it is a copy. */
   isCopyOf(id: string, other: string | undefined): boolean {
     const sources = [...(this.#sources.get(id) ?? [])];
@@ -245,6 +265,16 @@ class Copies {
     put(this.#sources, id, of);
     // Where it belongs is another question now.
     for (const group of this.#kin.get(id)?.groups ?? []) group.fresh.add(id);
+  }
+
+  /** Takes note of what others have written. */
+  #noteOthers(): void {
+    if (this.#noted === this.#round) return;
+    this.#noted = this.#round;
+    for (const { id, head } of this.#store.sessions.list({ all: true })) {
+      const kin = this.#kin.get(id);
+      if (kin !== undefined && kin.read !== head) this.#wrote.add(id);
+    }
   }
 
   #readOn(): void {
@@ -338,6 +368,11 @@ class Copies {
       kin.compactions.set(compaction, entry.seq);
       this.#join(this.#byBoundary, compaction, id);
       put(this.#byBeginning, compaction, id);
+    }
+    for (const { ref = 0, payload } of this.#store.entries.read(id, { own: true, kind: 'redaction', from })) {
+      const time = isObject(payload) && isObject(payload.was) ? payload.was.timestamp : undefined;
+      if (typeof time !== 'string') continue;
+      this.#erased.set(time, [...(this.#erased.get(time) ?? []), { id, seq: ref }]);
     }
     kin.read = info.head;
     const [rewind] = this.#store.entries.read(id, { kind: 'rewind', from, limit: 1 });

@@ -2,6 +2,7 @@ import type { Entry, HomeStore, Seq } from '@tapedeck/tape';
 import { isSame } from '../imported/change.ts';
 import { isErased } from '../imported/erased.ts';
 import { isOfImport, isSaid, keyOf, type Shown, shownOf } from '../imported/imported.ts';
+import { recalled } from '../imported/recalled.ts';
 import { isStandIn } from '../plan/output.ts';
 import { type ConversationPlan, isAside } from '../plan/plan.ts';
 import { areAlikeButSecrets, type Cleaning, isBeginningOf } from './alike-but-secrets.ts';
@@ -126,7 +127,11 @@ export class Family {
     before.ends.delete(member);
     member.isActive = info.lifecycle === 'active';
     if (info.head > member.read)
-      for (const entry of this.#store.entries.read(id, { from: member.read + 1, to: info.head }))
+      for (const entry of recalled(
+        this.#store,
+        id,
+        this.#store.entries.read(id, { from: member.read + 1, to: info.head }),
+      ))
         this.#add(member, entry);
     member.read = Math.max(member.read, info.head);
     member.end.ends.add(member);

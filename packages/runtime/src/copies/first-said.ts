@@ -1,7 +1,9 @@
 import type { Draft, Entry, HomeStore, Seq } from '@tapedeck/tape';
 import { isObject, storedTexts } from '@tapedeck/tape/internal';
 import { sha256 } from '@tapedeck/tape/store';
+import { isErased } from '../imported/erased.ts';
 import { isOfImport, keyOf, requestOf } from '../imported/imported.ts';
+import { recalled } from '../imported/recalled.ts';
 import { wholeDraft } from '../plan/later-draft.ts';
 import type { ConversationPlan } from '../plan/plan.ts';
 
@@ -12,10 +14,17 @@ const answerWithin = 50;
 const step = 2;
 
 /** The first answer of a model. Pure. */
-export function firstAnswer<T extends Pick<Draft, 'kind' | 'payload'>>(messages: Iterable<T>): T | undefined {
-  for (const one of messages)
-    if (one.kind === 'message' && isObject(one.payload) && one.payload.role === 'assistant') return one;
+export function firstAnswer<T extends Pick<Draft, 'kind' | 'payload' | 'meta'>>(
+  messages: Iterable<T>,
+): T | undefined {
+  for (const one of messages) if (one.kind === 'message' && isAnswer(one)) return one;
   return undefined;
+}
+
+/** Whether a message is an answer: of one that was erased, its request is left. */
+function isAnswer(message: Pick<Draft, 'payload' | 'meta'>): boolean {
+  const { payload } = message;
+  return isObject(payload) ? payload.role === 'assistant' : requestOf(message) !== undefined;
 }
 
 /** The first message that a session shows, and the first answer of a model, unless many messages precede that. */
@@ -27,7 +36,9 @@ export function firstShownIn(
   let read = 0;
   for (const { from, to } of shownRanges(store, id))
     for (let at = from; at <= to && read < answerWithin; read += step) {
-      const messages = [...store.entries.read(id, { kind: 'message', from: at, to, limit: step })];
+      const messages = [
+        ...recalled(store, id, store.entries.read(id, { kind: 'message', from: at, to, limit: step })),
+      ];
       message ??= messages[0];
       const answer = firstAnswer(messages);
       if (answer !== undefined) return { message, answer };
@@ -54,7 +65,7 @@ function shownRanges(store: HomeStore, id: string): readonly { readonly from: Se
  * session from its beginning: their names tell nothing. Pure.
  */
 export function sayingOf(entry: Entry): string {
-  return saying(entry, JSON.stringify(entry.payload));
+  return saying(entry, isErased(entry) ? erased : JSON.stringify(entry.payload));
 }
 
 /** The same of a draft, by its payload as it is stored: of one that becomes several entries it has none. Pure. */
@@ -62,6 +73,15 @@ export function sayingIn(draft: Draft): string {
   const whole = wholeDraft(draft);
   return saying(whole, storedTexts(whole)?.payload ?? '');
 }
+
+/** The same of a draft, as it is left once its content is erased; undefined where that does not tell it from others. Pure. */
+export function sayingLeft(draft: Draft): string | undefined {
+  const whole = wholeDraft(draft);
+  return whole.meta?.timestamp === undefined ? undefined : saying(whole, erased);
+}
+
+/** The content of what was erased. */
+const erased = 'null';
 
 function saying({ kind, name, mark, meta }: Omit<Draft, 'payload'>, payload: string): string {
   const known = [kind, mark === 'boundary' ? undefined : name, mark, meta?.timestamp, meta?.requestId];
@@ -81,8 +101,14 @@ export function saidBy(entry: Entry): string {
 }
 
 /** The same of a draft. Pure. */
-export function saidIn(draft: Draft): string {
+function saidIn(draft: Draft): string {
   return digestOf(sayingIn(draft));
+}
+
+/** What a draft may be known by: as it is, or as it is left once its content is erased. Pure. */
+export function waysOf(draft: Draft): readonly string[] {
+  const left = sayingLeft(draft);
+  return [saidIn(draft), ...(left === undefined ? [] : [digestOf(left)])];
 }
 
 function digestOf(said: string): string {

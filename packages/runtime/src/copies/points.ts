@@ -31,14 +31,19 @@ export class Points {
   /** The compactions that something precedes, by what they say. */
   readonly #compactions = new Map<string, Point>();
 
-  /** The points at which sessions say what something begins with, as far as one does. */
-  *along(said: Iterable<string>): Generator<Point> {
-    let at: Point | undefined = this.#root;
-    for (const one of said) {
-      at = (at === this.#root ? this.#compactions.get(one) : undefined) ?? at.after.get(one);
-      if (at === undefined) return;
-      yield at;
+  /** The points at which sessions say what something begins with, as far as one does: each of it in one of several ways. */
+  *along(said: Iterable<readonly string[]>): Generator<Point> {
+    let before: readonly Point[] = [this.#root];
+    for (const ways of said) {
+      const next = before.flatMap((at) => ways.flatMap((one) => this.#after(at, one) ?? []));
+      if (next.length === 0) return;
+      yield* next;
+      before = next;
     }
+  }
+
+  #after(at: Point, said: string): Point | undefined {
+    return (at === this.#root ? this.#compactions.get(said) : undefined) ?? at.after.get(said);
   }
 
   /**

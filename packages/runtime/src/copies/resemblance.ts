@@ -55,7 +55,7 @@ class Resemblance {
 
   /** How many entries sessions show of what something begins with, by their ids: those that show most of it first. */
   beginning(
-    said: Iterable<string>,
+    said: Iterable<readonly string[]>,
     ids: readonly string[],
   ): readonly (readonly [id: string, common: number])[] {
     const ends = ids.flatMap((id) => {

@@ -1,10 +1,21 @@
 import type { Draft, Entry, HomeStore, Seq } from '@tapedeck/tape';
 import { spineOf } from '../imported/change.ts';
+import { isErased } from '../imported/erased.ts';
 import { importedIn, keyOf, requestOf, type Shown, shownAt } from '../imported/imported.ts';
 import { type Origins, sessionOf, sourceOf } from '../imported/origins.ts';
+import { recalled } from '../imported/recalled.ts';
+import { isStandIn } from '../plan/output.ts';
 import type { ConversationPlan, ImportPlan } from '../plan/plan.ts';
 import { copiesIn } from './copies.ts';
-import { firstAnswer, firstKeyIn, firstShownIn, saidIn, sayingIn, sayingOf } from './first-said.ts';
+import {
+  firstAnswer,
+  firstKeyIn,
+  firstShownIn,
+  sayingIn,
+  sayingLeft,
+  sayingOf,
+  waysOf,
+} from './first-said.ts';
 import { keysInherited } from './inherited.ts';
 import { resemblanceIn } from './resemblance.ts';
 
@@ -53,13 +64,13 @@ export function resumedFrom(
   const candidates = copiesIn(store)
     .answeredFirst(request)
     .toSorted((a, b) => Number(b === source) - Number(a === source));
-  const said = spine.values().map(saidIn);
+  const said = spine.values().map(waysOf);
   for (const [id, most] of resemblanceIn(store).beginning(said, candidates)) {
     if (most <= least) break;
     if (store.sessions.find(id)?.lifecycle !== 'active') continue;
     const imported = importedIn(store, id);
-    // Some proxies give one id to all requests.
-    if (!imported.requests.has(request)) continue;
+    // Some proxies give one id to all requests. Of what was erased, none is left.
+    if (!imported.requests.has(request) && imported.erased.size === 0) continue;
     const shown = spineOf(imported.shown);
     const found = { session: id, shown, inherited: () => undefined };
     const { size } = commonPlaces(store, conversation, found);
@@ -132,7 +143,8 @@ function mostOf(
   const [first, next] = [spine, spine.slice(common)].map((drafts) => requestOf(firstAnswer(drafts) ?? {}));
   if (kind !== 'branch' || first === undefined || next === undefined) return best;
   for (const id of copies.answeredFirst(first)) {
-    const hasNext = copies.ledger.read(id)?.answers.has(next) === true;
+    const hasNext =
+      copies.ledger.read(id)?.answers.has(next) === true || importedIn(store, id).erased.size > 0;
     if (!hasNext || copies.sourceOf(id) === sourceOf(format, own)) continue;
     if (store.sessions.find(id)?.lifecycle !== 'active') continue;
     const shown = spineOf(importedIn(store, id).shown);
@@ -149,7 +161,7 @@ function commonPlaces(
   { session, shown, inherited }: Resumed,
 ): ReadonlyMap<string, Seq> {
   const places = new Map<string, Seq>();
-  for (const entry of store.entries.read(session)) {
+  for (const entry of recalled(store, session, store.entries.read(session))) {
     const i = places.size;
     const [draft, next] = [spine[i], shown[i]];
     if (draft === undefined || next === undefined) break;
@@ -171,9 +183,11 @@ function isResult(...next: readonly (Pick<Draft, 'kind'> | undefined)[]): boolea
 
 /**
  * Whether a draft says what an entry says, at the same time: the program works elsewhere and is newer by now.
- * Of one that was redacted since, nothing is left but its key.
+ * Of one that was erased, its key is left, and when it was said; of what stands for a result, no source says when.
  */
 function isCopy(draft: Draft, entry: Entry, inherited: Resumed['inherited']): boolean {
-  if (entry.payload === null) return inherited(draft.key ?? '') === keyOf(entry);
-  return sayingIn(draft) === sayingOf(entry);
+  if (!isErased(entry)) return sayingIn(draft) === sayingOf(entry);
+  const [key, its] = [draft.key ?? '', keyOf(entry)];
+  if (inherited(key) === its || (isStandIn(key) && isStandIn(its))) return true;
+  return sayingLeft(draft) === sayingOf(entry);
 }

@@ -201,7 +201,7 @@ export class ConversationWriter {
     const elsewhere = countedElsewhere(this.#store, this.#writing, info);
     const { drafts } = changeOf(
       conversation,
-      { ...nothingImported, known, erased, elsewhere },
+      { ...nothingImported, known, erased, elsewhere, ...this.#erasedElsewhere() },
       { same: count },
     );
     const whole = [...this.#beginning(count, erased), ...drafts].map(wholeDraft);
@@ -330,7 +330,8 @@ export class ConversationWriter {
   /** A new session without a parent, which appears when all of it is written. */
   #create(): Reconciled {
     const { conversation } = this.#writing;
-    const nothingYet = { ...nothingImported, elsewhere: countedElsewhere(this.#store, this.#writing) };
+    const elsewhere = countedElsewhere(this.#store, this.#writing);
+    const nothingYet = { ...nothingImported, elsewhere, ...this.#erasedElsewhere() };
     const batch = [this.#own.origin(this.#n), ...changeOf(conversation, nothingYet).drafts];
     // The first entry of a session says that it begins.
     const drafts = withRefs(batch, { plan: conversation, next: 2, shown: [] });
@@ -392,7 +393,8 @@ export class ConversationWriter {
     const above = isNew && info?.parentId !== undefined ? importedIn(this.#store, info.parentId) : own;
     const erased = own.erased.union(above.erased);
     const elsewhere = countedElsewhere(this.#store, this.#writing, info);
-    const imported = { ...own, erased, elsewhere, beside: this.#beside() };
+    const beside = this.#beside();
+    const imported = { ...own, erased, elsewhere, beside, ...this.#erasedElsewhere() };
     const back = this.#back(info?.id, imported);
     return {
       head,
@@ -401,6 +403,12 @@ export class ConversationWriter {
       change: changeOf(this.#writing.conversation, imported, back),
       back,
     };
+  }
+
+  /** What says of records that they were erased in other sessions: who names the session wants them again. */
+  #erasedElsewhere(): Pick<Imported, 'erasedElsewhere'> {
+    const erasedElsewhere = this.#writing.as === undefined ? copiesIn(this.#store).erased() : undefined;
+    return erasedElsewhere === undefined ? {} : { erasedElsewhere };
   }
 
   /** What the other sessions of the conversation have. */

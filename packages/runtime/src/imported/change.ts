@@ -51,8 +51,14 @@ export function changeOf(
 }
 
 /** Whether what a tape had of a draft was erased: under its own key, or under that in the session that was resumed. */
-function isErasedIn({ erased }: Imported, { base }: ConversationPlan, { key = '' }: Draft): boolean {
-  return erased.size > 0 && (erased.has(key) || erased.has(base?.inherited?.(key) ?? ''));
+function isErasedIn(
+  { erased, erasedElsewhere }: Imported,
+  { base }: ConversationPlan,
+  draft: Draft,
+): boolean {
+  const { key = '' } = draft;
+  if (erased.size > 0 && (erased.has(key) || erased.has(base?.inherited?.(key) ?? ''))) return true;
+  return erasedElsewhere?.(draft) === true;
 }
 
 /** Whether a person has rewound what a plan has behind some drafts, and it has no record that came since. */

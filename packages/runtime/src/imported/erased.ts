@@ -1,5 +1,5 @@
 import type { Draft, Entry } from '@tapedeck/tape';
-import { isObject } from '@tapedeck/tape/internal';
+import { isObject, leftOfSource } from '@tapedeck/tape/internal';
 import { wholeDraft } from '../plan/later-draft.ts';
 
 /** Whether the content of an entry was erased, or never written since that of an earlier writing was. */
@@ -11,8 +11,9 @@ export function isErased({ payload, absent, meta }: Pick<Entry, 'payload' | 'abs
  * What is written again of a draft whose content was erased: its place, and of its calls what their results need. Pure.
  */
 export function withoutContent(draft: Draft): Draft {
-  const { meta: _, payload, ...rest } = wholeDraft(draft);
-  return { ...rest, payload: emptied(rest, payload), meta: { source: 'import', erased: true } };
+  const { meta = {}, payload, ...rest } = wholeDraft(draft);
+  const left = { ...leftOfSource(meta), source: 'import', erased: true };
+  return { ...rest, payload: emptied(rest, payload), meta: left };
 }
 
 function emptied({ kind, mark }: Pick<Draft, 'kind' | 'mark'>, payload: unknown): unknown {

@@ -35,5 +35,19 @@ export function spokenTime({
   return kind === 'event' && name === importedEvent ? sourceAt : undefined;
 }
 
+/**
+ * What stays of the meta of an entry of an import when its content is erased: when its source said it, and in answer to which
+ * request. It says nothing of the content, and a copy of the entry is known by it. Undefined for other entries.
+ */
+export function leftOfSource({ source, timestamp, requestId, model }: JsonObject): JsonObject | undefined {
+  if (source !== 'import') return undefined;
+  const left = {
+    ...(typeof timestamp === 'string' && { timestamp }),
+    ...(typeof requestId === 'string' && { requestId }),
+    ...(typeof model === 'string' && { model }),
+  };
+  return Object.keys(left).length === 0 ? undefined : left;
+}
+
 /** `Date.parse` accepts much more than ISO 8601, and then depends on the time zone of the machine. */
 const isoTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/;

@@ -1,6 +1,8 @@
 import { crashPoint } from '../crash-point.ts';
 import { dropUnneeded } from '../entry/blob.ts';
 import type { Seq } from '../entry/entry.ts';
+import { parsed } from '../entry/parsed.ts';
+import { leftOfSource } from '../entry/source-time.ts';
 import { TapeError } from '../errors.ts';
 import { type Writer, writeEntries } from '../tape/append.ts';
 import { removeCall, type StoredCall, storedCall } from '../tape/calls.ts';
@@ -135,12 +137,13 @@ function redactEntry(
   const epoch = epochOf(owner);
   const { entry, before, repeated, quotedBy } = decideRedaction(writer, owner, seq);
   if (repeated) return { session: owner.name, seq, by: before ?? seq, repeated, quotedBy };
+  const was = leftOfSource(parsed(entry.meta ?? '{}'));
   const by =
     before ??
     writeEntries(
       writer,
       settles ? settleDead(writer, owner, { epoch }) : owner,
-      [{ kind: 'redaction', mark: 'redaction', ref: seq, payload: { seq, reason } }],
+      [{ kind: 'redaction', mark: 'redaction', ref: seq, payload: { seq, reason, ...(was && { was }) } }],
       epoch,
     ).tape.head_seq;
   crashPoint('redact/entry');
