@@ -184,6 +184,44 @@ describe('what was erased is not stored again with a copy that comes after that'
     expect(JSON.stringify(view(store.views.entries('s-2')).messages)).toContain('gone on with');
   });
 
+  test.each([
+    ['new ids', 'c-', 0],
+    ['the same ids, without the beginning', '', 2],
+  ])('nor with the records beside it that repeat it: %s', (_, prefix, from) => {
+    const store = openStore();
+    const queued = (uuid: string, content: string) => ({ type: 'queue-operation', uuid, content });
+    const file = (uuid: string, parent: string) => ({
+      ...{
+        type: 'attachment',
+        uuid,
+        parentUuid: parent,
+        sessionId: 's-1',
+        timestamp: '2026-03-12T09:00:02.000Z',
+      },
+      attachment: { type: 'file', filename: '/a', content: { type: 'text', file: { content: 'an okapi' } } },
+    });
+    const source = [
+      ...ended.slice(0, 2),
+      queued('q1', 'read it'),
+      ...ended.slice(2, 3),
+      file('f1', 'u1'),
+      ...ended.slice(3).map((one) => (one.uuid === 'k1' ? { ...one, parentUuid: 'f1' } : one)),
+    ];
+    take(store, source);
+    const seqs = [...store.entries.read('s-1', { own: true })].flatMap(({ seq, kind, name }) =>
+      kind === 'anchor' || name === 'import/source' ? [] : [seq],
+    );
+    store.entries.redact('s-1', seqs, 'private');
+    for (const text of [...texts, 'okapi']) expect([text, said(store, text)]).toEqual([text, 0]);
+    takeOnce(store, [
+      ...copied(source, prefix).slice(from),
+      queued('q2', 'gone on with'),
+      { ...on, parentUuid: `${prefix}a1` },
+    ]);
+    for (const text of [...texts, 'okapi']) expect([text, said(store, text)]).toEqual([text, 0]);
+    expect(said(store, 'gone on with')).toBe(2);
+  });
+
   test('under the same ids, without the records with which its source begins', () => {
     const store = openStore();
     take(store, ended);

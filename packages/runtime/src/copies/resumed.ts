@@ -1,6 +1,6 @@
 import type { Draft, Entry, HomeStore, Seq } from '@tapedeck/tape';
 import { spineOf } from '../imported/change.ts';
-import { isErased } from '../imported/erased.ts';
+import { asideLeft, isErased } from '../imported/erased.ts';
 import { importedIn, keyOf, requestOf, type Shown, shownAt } from '../imported/imported.ts';
 import { type Origins, sessionOf, sourceOf } from '../imported/origins.ts';
 import { recalled } from '../imported/recalled.ts';
@@ -92,12 +92,16 @@ export function behindResumed(
   const { size } = places;
   const cut = from.shown[size - 1]?.seq;
   if (cut === undefined) return conversation;
+  const isGone = (place: number) => place < size && from.shown[place]?.content === undefined;
   return {
     ...conversation,
     base: { session: from.session, cut, places, isResumed: true, inherited: resumed.inherited },
     spine: spine.slice(size),
     settled: Math.max(0, settled - size),
-    asides: asides.map(({ draft, after }) => ({ draft, after: Math.max(0, after - size) })),
+    asides: asides.map((one) => ({
+      draft: asideLeft(one, conversation, isGone),
+      after: Math.max(0, one.after - size),
+    })),
   };
 }
 

@@ -3,7 +3,7 @@ import { storedTexts } from '@tapedeck/tape/internal';
 import { LaterDraft, wholeDraft } from '../plan/later-draft.ts';
 import { type ConversationPlan, isAside } from '../plan/plan.ts';
 import { earlierForm } from './earlier-form.ts';
-import { withoutContent } from './erased.ts';
+import { asideLeft, withoutContent } from './erased.ts';
 import { type Counted, contentMark, type Imported, most, requestOf, type Shown } from './imported.ts';
 import { rawForm } from './raw-form.ts';
 
@@ -31,11 +31,15 @@ export function changeOf(
   const { same, rewindTo } = back ?? sameOf(plan, tape);
   const spine = rewindTo === undefined && isRewound(plan, tape, same) ? [] : plan.spine;
   const fresh = asides.filter(({ draft }) => !isKept(draft, tape));
+  const isGone = (place: number) => {
+    const draft = plan.spine[place];
+    return draft !== undefined && isErasedIn(tape, plan, draft);
+  };
   const drafts: Draft[] = [];
   let aside = 0;
   const catchUp = (after: number): void => {
     for (let one = fresh[aside]; one !== undefined && one.after <= after; one = fresh[aside]) {
-      drafts.push(one.draft);
+      drafts.push(asideLeft(one, plan, isGone));
       aside += 1;
     }
   };

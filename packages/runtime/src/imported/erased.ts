@@ -1,6 +1,7 @@
 import type { Draft, Entry } from '@tapedeck/tape';
 import { isObject, leftOfSource } from '@tapedeck/tape/internal';
 import { wholeDraft } from '../plan/later-draft.ts';
+import type { ConversationPlan, PlacedAside } from '../plan/plan.ts';
 
 /** Whether the content of an entry was erased, or never written since that of an earlier writing was. */
 export function isErased({ payload, absent, meta }: Pick<Entry, 'payload' | 'absent' | 'meta'>): boolean {
@@ -14,6 +15,21 @@ export function withoutContent(draft: Draft): Draft {
   const { meta = {}, payload, ...rest } = wholeDraft(draft);
   const left = { ...leftOfSource(meta), source: 'import', erased: true };
   return { ...rest, payload: emptied(rest, payload), meta: left };
+}
+
+/**
+ * What is written of a record beside a conversation: without its content, where it is the rest of a record that was erased, or
+ * lies between two of those, since it may repeat what they said. Pure.
+ * @param isGone whether what the conversation has in a place was erased
+ */
+export function asideLeft(
+  { draft, after }: PlacedAside,
+  { spine }: Pick<ConversationPlan, 'spine'>,
+  isGone: (place: number) => boolean,
+): Draft {
+  const isBehind = after === 0 || isGone(after - 1);
+  const isRest = after > 0 && draft.key?.startsWith(`${spine[after - 1]?.key}:`) === true;
+  return isBehind && (isRest || isGone(after)) ? withoutContent(draft) : draft;
 }
 
 function emptied({ kind, mark }: Pick<Draft, 'kind' | 'mark'>, payload: unknown): unknown {
