@@ -53,6 +53,9 @@ const first = person({ uuid: 'r1', parent: 'k1' }, [returns('t1', 'the first')])
 const second = person({ uuid: 'r2', parent: 'r1' }, [returns('t2', 'the second')]);
 const ended = [...begun, first, second, model({ uuid: 'a1', parent: 'r2' }, [says('read')])];
 
+/** When nothing was said that was erased. */
+const later = '2026-03-12T10:00:00.000Z';
+
 /** The records as a copy has them: under ids that begin with a prefix. */
 const copied = (records: readonly Raw[], prefix: string): readonly Raw[] =>
   records.map((one) => ({
@@ -157,7 +160,7 @@ test('a prompt that was erased names no branch that inherits it', () => {
   ];
   take(store, left);
   erase(store, 's-1', 'okapi');
-  takeOnce(store, [...left, person({ uuid: 'u3', parent: 'a1' }, 'typed anew')]);
+  takeOnce(store, [...left, person({ uuid: 'u3', parent: 'a1' }, 'typed anew', { timestamp: later })]);
   expect(store.sessions.find('s-1-branch-u2')).toMatchObject({ parent: 's-1', base: expect.any(Number) });
   expect([said(store, 'okapi'), said(store, 'typed anew')]).toEqual([0, 1]);
   expect(JSON.stringify(store.sessions.list())).not.toContain('okapi');
@@ -167,7 +170,10 @@ describe('what was erased is not stored again with a copy that comes after that'
   const texts = ['hello', 'read it', secret, 'the first', 'the second'];
 
   /** A record of the copy alone. */
-  const on = { ...person({ uuid: 'u9', parent: 'c-a1' }, 'gone on with'), sessionId: 's-2' };
+  const on = {
+    ...person({ uuid: 'u9', parent: 'c-a1' }, 'gone on with', { timestamp: later }),
+    sessionId: 's-2',
+  };
 
   test.each([
     ['of all', texts],

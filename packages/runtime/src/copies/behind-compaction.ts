@@ -1,5 +1,6 @@
 import type { Draft, HomeStore, Seq } from '@tapedeck/tape';
 import { knownAs, spineOf } from '../imported/change.ts';
+import { isErased, withoutContent } from '../imported/erased.ts';
 import { importedIn, type Shown } from '../imported/imported.ts';
 import { type Origins, sessionOf } from '../imported/origins.ts';
 import { DraftMaker, LaterDraft, wholeDraft } from '../plan/later-draft.ts';
@@ -73,22 +74,21 @@ function draftsIn(store: HomeStore, session: string): (entry: Shown) => Draft {
     if (entry === undefined) return [];
     const { kind, mark, name, payload, meta } = entry;
     const { again: _, usageBefore: __, ...own } = meta;
-    return [
-      {
-        kind,
-        ...(mark !== undefined && { mark }),
-        ...(name !== undefined && { name }),
-        payload,
-        meta: own,
-        key,
-      },
-    ];
+    const draft = {
+      kind,
+      ...(mark !== undefined && { mark }),
+      ...(name !== undefined && { name }),
+      payload,
+      meta: own,
+      key,
+    };
+    return [isErased(entry) ? withoutContent(draft) : draft];
   });
   return (entry) => {
     const { kind, key, mark, name, content } = entry;
     const fields = { kind, key, ...(mark !== undefined && { mark }), ...(name !== undefined && { name }) };
     const draft = new LaterDraft({ ...fields, payload: null }, { maker, step: entry, i: 0, bytes: 0 });
-    return content === undefined ? draft : knownAs(draft, content);
+    return knownAs(draft, content);
   };
 }
 

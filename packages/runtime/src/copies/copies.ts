@@ -6,13 +6,13 @@
  * below.
  */
 
-import type { Draft, HomeStore, JsonObject, Seq } from '@tapedeck/tape';
+import type { HomeStore, JsonObject, Seq } from '@tapedeck/tape';
 import { importedEvent, isObject } from '@tapedeck/tape/internal';
 import { continuedFrom, copyEvent, resumedAs } from '../imported/copy-notes.ts';
 import { isOfImport, keyOf } from '../imported/imported.ts';
 import { Ledger, SharedCounts } from '../imported/ledger.ts';
 import { sourceOf } from '../imported/origins.ts';
-import { wholeDraft } from '../plan/later-draft.ts';
+import { ErasedRecords } from './erased-records.ts';
 import { Family } from './family.ts';
 import { answerId, compactionOf, firstKey, firstShownIn, saidBy } from './first-said.ts';
 
@@ -50,8 +50,7 @@ class Copies {
   readonly #sources = new Map<string, Set<string>>();
   /** All sessions that were forked from one, by the ULID of that. */
   readonly #forks = new Map<string, Set<string>>();
-  /** Where entries are that were erased, by when their sources said them. */
-  readonly #erased = new Map<string, { readonly id: string; readonly seq: Seq }[]>();
+  readonly #erased: ErasedRecords;
   /** Those that this process wrote since they were read. */
   readonly #wrote = new Set<string>();
   /** The last line of the lineage that was read. */
@@ -66,6 +65,7 @@ class Copies {
   constructor(store: HomeStore) {
     this.#store = store;
     this.ledger = new Ledger(store);
+    this.#erased = new ErasedRecords(store);
   }
 
   /** How often others may have written. */
@@ -234,19 +234,11 @@ class Copies {
     return this.#of.get(session)?.ids ?? [];
   }
 
-  /** Says whether a record was erased in a session that has it: the same id, said at the same time. Undefined where none was. */
-  erased(): ((draft: Draft) => boolean) | undefined {
+  /** What was erased in sessions, by now. */
+  erased(): ErasedRecords {
     this.#noteOthers();
     this.#readOn();
-    if (this.#erased.size === 0) return undefined;
-    return (draft) => {
-      const { kind, key = '', meta } = wholeDraft(draft);
-      const isIt = ({ id, seq }: { readonly id: string; readonly seq: Seq }) =>
-        [...this.#store.entries.read(id, { from: seq, to: seq })].some(
-          (entry) => keyOf(entry) === key && entry.kind === kind,
-        );
-      return this.#erased.get(String(meta?.timestamp))?.some(isIt) === true;
-    };
+    return this.#erased;
   }
 
   /** Whether a session names another one, by its id, as that of which it is a copy. */
@@ -369,11 +361,8 @@ class Copies {
       this.#join(this.#byBoundary, compaction, id);
       put(this.#byBeginning, compaction, id);
     }
-    for (const { ref = 0, payload } of this.#store.entries.read(id, { own: true, kind: 'redaction', from })) {
-      const time = isObject(payload) && isObject(payload.was) ? payload.was.timestamp : undefined;
-      if (typeof time !== 'string') continue;
-      this.#erased.set(time, [...(this.#erased.get(time) ?? []), { id, seq: ref }]);
-    }
+    for (const entry of this.#store.entries.read(id, { own: true, kind: 'redaction', from }))
+      this.#erased.add(id, entry);
     kin.read = info.head;
     const [rewind] = this.#store.entries.read(id, { kind: 'rewind', from, limit: 1 });
     return rewind !== undefined;

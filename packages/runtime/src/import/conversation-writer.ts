@@ -405,10 +405,10 @@ export class ConversationWriter {
     };
   }
 
-  /** What says of records that they were erased in other sessions: who names the session wants them again. */
+  /** What was erased in other sessions: who names the session wants it again. */
   #erasedElsewhere(): Pick<Imported, 'erasedElsewhere'> {
-    const erasedElsewhere = this.#writing.as === undefined ? copiesIn(this.#store).erased() : undefined;
-    return erasedElsewhere === undefined ? {} : { erasedElsewhere };
+    const erased = this.#writing.as === undefined ? copiesIn(this.#store).erased() : undefined;
+    return erased === undefined || erased.isEmpty ? {} : { erasedElsewhere: erased };
   }
 
   /** What the other sessions of the conversation have. */

@@ -31,9 +31,11 @@ export function changeOf(
   const { same, rewindTo } = back ?? sameOf(plan, tape);
   const spine = rewindTo === undefined && isRewound(plan, tape, same) ? [] : plan.spine;
   const fresh = asides.filter(({ draft }) => !isKept(draft, tape));
+  const gone = new Map<number, boolean>();
   const isGone = (place: number) => {
-    const draft = plan.spine[place];
-    return draft !== undefined && isErasedIn(tape, plan, draft);
+    const known = gone.get(place) ?? isErasedIn(tape, plan, place);
+    gone.set(place, known);
+    return known;
   };
   const drafts: Draft[] = [];
   let aside = 0;
@@ -48,21 +50,21 @@ export function changeOf(
     catchUp(i < settled ? i : Number.POSITIVE_INFINITY);
     const draft = spine[i];
     if (draft === undefined) continue;
-    drafts.push(writtenAgain(isErasedIn(tape, plan, draft) ? withoutContent(draft) : draft, tape));
+    drafts.push(writtenAgain(isGone(i) ? withoutContent(draft) : draft, tape));
   }
   catchUp(Number.POSITIVE_INFINITY);
   return { same, ...(rewindTo !== undefined && { rewindTo }), drafts };
 }
 
-/** Whether what a tape had of a draft was erased: under its own key, or under that in the session that was resumed. */
+/** Whether what a plan has in a place was erased: under its own key, under that in the session that was resumed, or elsewhere. */
 function isErasedIn(
   { erased, erasedElsewhere }: Imported,
-  { base }: ConversationPlan,
-  draft: Draft,
+  { base, spine }: ConversationPlan,
+  place: number,
 ): boolean {
-  const { key = '' } = draft;
+  const { key = '' } = spine[place] ?? {};
   if (erased.size > 0 && (erased.has(key) || erased.has(base?.inherited?.(key) ?? ''))) return true;
-  return erasedElsewhere?.(draft) === true;
+  return erasedElsewhere?.has(spine, place) === true;
 }
 
 /** Whether a person has rewound what a plan has behind some drafts, and it has no record that came since. */
@@ -152,7 +154,7 @@ export function isSame(
 ): boolean {
   if (entry.key !== draft.key || entry.kind !== draft.kind) return false;
   // A redacted entry stays redacted.
-  if (entry.content === undefined) return true;
+  if (entry.content === undefined || isKnownErased(draft)) return true;
   if (entry.name !== draft.name || entry.mark !== draft.mark) return false;
   if (markOf(draft) === entry.content) return true;
   const whole = wholeDraft(draft);
@@ -164,12 +166,16 @@ export function isSame(
 }
 
 /** What drafts are known by that stay in memory: each branch is compared with several sessions, all from the beginning. */
-const marks = new WeakMap<Draft, string>();
+const marks = new WeakMap<Draft, string | undefined>();
 
-/** Says what the content of a draft is known by, which is then not read to compare it. */
-export function knownAs(draft: Draft, mark: string): Draft {
+/** Says what the content of a draft is known by, which is then not read to compare it; undefined for one that was erased. */
+export function knownAs(draft: Draft, mark: string | undefined): Draft {
   marks.set(draft, mark);
   return draft;
+}
+
+function isKnownErased(draft: Draft): boolean {
+  return marks.has(draft) && marks.get(draft) === undefined;
 }
 
 /** What the content of a draft is known by; undefined for one of several entries. */

@@ -33,11 +33,11 @@ export function asideLeft(
 }
 
 function emptied({ kind, mark }: Pick<Draft, 'kind' | 'mark'>, payload: unknown): unknown {
-  if (!isObject(payload)) return {};
-  const { type, toolCallId, toolName } = payload;
+  if (mark === 'boundary') return { state: {} };
+  // Of one that a redaction has erased, nothing says whose it was.
+  const { type, toolCallId, toolName, role = 'user', content } = isObject(payload) ? payload : {};
   if (kind === 'tool-result') return { type, toolCallId, toolName, output: { type: 'text', value: '' } };
-  if (kind === 'message') return { role: payload.role, content: emptyCalls(payload.content) };
-  return mark === 'boundary' ? { state: {} } : {};
+  return kind === 'message' ? { role, content: emptyCalls(content) } : {};
 }
 
 function emptyCalls(content: unknown): unknown[] {

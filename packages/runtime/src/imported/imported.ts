@@ -49,8 +49,8 @@ export interface Imported {
   readonly requests: ReadonlyMap<string, JsonObject>;
   /** The tokens that were counted elsewhere, and count no more here. */
   readonly elsewhere?: Counted | undefined;
-  /** Whether a record was erased in another session that has it, wherever that has it. */
-  readonly erasedElsewhere?: (draft: Draft) => boolean;
+  /** What was erased in other sessions that have the same records, wherever they have them. */
+  readonly erasedElsewhere?: { has(spine: readonly Draft[], place: number): boolean };
   /** The keys of what other sessions of the same conversation have. */
   readonly beside?: ReadonlySet<string>;
   /** The last position that readers see of a conversation that went on here. */

@@ -1,0 +1,73 @@
+import type { Draft, Entry, HomeStore, Json, Seq } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
+import { isOfImport, keyOf } from '../imported/imported.ts';
+import { wholeDraft } from '../plan/later-draft.ts';
+import { isAside } from '../plan/plan.ts';
+
+/** An entry that was erased, and what its redaction has left of it. */
+interface Erased {
+  readonly id: string;
+  readonly seq: Seq;
+  readonly requestId: Json | undefined;
+}
+
+/** Between two entries of a conversation there are seldom more that are none. */
+const near = 10;
+
+/**
+ * What was erased in the sessions of a home, by when their sources had said it. A record that was said at the same time is the
+ * same one where it has its id, its request or its compaction, or where one beside it was said at the same time, too.
+ */
+export class ErasedRecords {
+  readonly #store: HomeStore;
+  readonly #byTime = new Map<string, readonly Erased[]>();
+  readonly #times = new Map<string, string>();
+
+  constructor(store: HomeStore) {
+    this.#store = store;
+  }
+
+  get isEmpty(): boolean {
+    return this.#byTime.size === 0;
+  }
+
+  /** Takes what a redaction of a session says. */
+  add(id: string, { ref = 0, payload }: Entry): void {
+    const { timestamp, requestId } = isObject(payload) && isObject(payload.was) ? payload.was : {};
+    if (typeof timestamp !== 'string') return;
+    this.#byTime.set(timestamp, [...(this.#byTime.get(timestamp) ?? []), { id, seq: ref, requestId }]);
+    this.#times.set(`${id} ${ref}`, timestamp);
+  }
+
+  /** Whether what a conversation has in a place was erased in one of the sessions. */
+  has(spine: readonly Draft[], place: number): boolean {
+    const draft = spine[place];
+    if (draft === undefined) return false;
+    const { key = '', kind, mark, meta: { timestamp, requestId } = {} } = wholeDraft(draft);
+    const isIt = (one: Erased) => {
+      if (one.requestId !== requestId) return false;
+      const from = Math.max(1, one.seq - near);
+      const around = [...this.#store.entries.read(one.id, { from, to: one.seq + near })].filter(
+        (entry) => isOfImport(entry) && !isAside(entry),
+      );
+      const at = around.findIndex(({ seq }) => seq === one.seq);
+      const entry = around[at];
+      if (entry === undefined || entry.kind !== kind || entry.mark !== mark) return false;
+      if (keyOf(entry) === key || requestId !== undefined || mark === 'boundary') return true;
+      return [-1, 1].some((step) => {
+        // Where all records have one time, it tells nothing.
+        const time = timeOf(spine[place + step]) ?? timestamp;
+        return time !== timestamp && time === this.#timeIn(one.id, around[at + step]);
+      });
+    };
+    return this.#byTime.get(String(timestamp))?.some(isIt) === true;
+  }
+
+  #timeIn(id: string, entry: Entry | undefined): Json | undefined {
+    return entry === undefined ? undefined : (entry.meta.timestamp ?? this.#times.get(`${id} ${entry.seq}`));
+  }
+}
+
+function timeOf(draft: Draft | undefined): Json | undefined {
+  return draft === undefined ? undefined : wholeDraft(draft).meta?.timestamp;
+}
