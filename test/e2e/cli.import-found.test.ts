@@ -170,6 +170,24 @@ test('Ctrl-C ends an import behind the conversation that it is at, and says how 
   expect(json(rest)).toMatchObject({ sessions: left });
 });
 
+test('a path that cannot be followed is named with the reason', async () => {
+  using user = userWith({ 'a/s1.jsonl': transcript('s1', 1) });
+  const link = (name: string, to: string) => {
+    symlinkSync(to, user.dir.file(name));
+    return user.dir.file(name);
+  };
+  for (const [path, code, why] of [
+    [user.dir.file('none'), 3, 'no such file or directory'],
+    [join(user.dir.file('a/s1.jsonl'), 'x'), 3, 'no such file or directory'],
+    [link('away.jsonl', 'nowhere'), 3, 'it is a link to what is not there'],
+    [link('round.jsonl', 'round.jsonl'), 1, 'its links lead in a circle'],
+  ] as const)
+    for (const args of [[], ['--dry-run']])
+      expect(await user.says('import', path, ...args)).toMatchObject({
+        ...{ code, stdout: '', stderr: expect.stringContaining(`': ${why}\n`) },
+      });
+});
+
 test('where nothing is found, the import says where it looked, and how to name another place', async () => {
   using user = userWith({ 'backup/note.txt': '' });
   const looked = /^Looked in (.*); name another place with: tape import PATH, or import\.roots/;

@@ -80,7 +80,7 @@ test('of several files each is imported, one that fails keeps no other from it, 
   const errors = said.stderr.split('\n').filter((line) => line.startsWith('Error: '));
   expect(errors).toEqual([
     expect.stringContaining(`cannot import '${bad}': line 1`),
-    `Error: cannot import '${none}': no such file`,
+    `Error: cannot import '${none}': no such file or directory`,
   ]);
   // Programs get a list, or lines, of those that were imported, and the errors on stderr.
   const found = await home.here(['import', ...files.slice(2), '--json']);

@@ -49,6 +49,7 @@ export { leftTape, reconcileEnd } from './import/reconcile-end.ts';
 export { forgottenDraft, originDraft } from './imported/forgotten.ts';
 export {
   beginning,
+  cannotRead,
   compressionIn,
   contentOf,
   factsAt,
@@ -58,6 +59,7 @@ export {
   LineReading,
   openFile,
   type ReadState,
+  reasonOf,
   stateOf,
 } from './lines/index.ts';
 export { serverNote } from './mcp/drift.ts';

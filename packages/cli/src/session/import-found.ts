@@ -7,7 +7,6 @@ import { homeConfigFile } from '../config/find.ts';
 import { redactIn } from '../config/redact.ts';
 import { readSearched, userHome } from '../config/searched.ts';
 import type { Context } from '../context.ts';
-import { NotFoundError } from '../errors/kinds.ts';
 import { pathText, safe } from '../escape.ts';
 import { exit } from '../exit.ts';
 import { hasDatabase } from '../home.ts';
@@ -17,6 +16,7 @@ import { withProgress } from '../output/progress.ts';
 import { agrees, canAsk } from '../question.ts';
 import { bytesOf, forgottenSource, foundByTool, type Pending, parted } from './conversations.ts';
 import { sayDone, sayFound } from './found-answer.ts';
+import { namedPath } from './named-path.ts';
 
 /** What of the transcripts on this machine to import. */
 export interface Wanted {
@@ -170,12 +170,8 @@ async function find(wanted: Wanted, table: SourceTable, context: Context): Promi
   const { io, home } = context;
   const { discover, transcriptTools } = await import('@tapedeck/runtime/import');
   const { roots, exclude } = await readSearched(context);
-  const paths = wanted.paths.map((path) => resolve(io.cwd, path));
-  for (const [i, path] of paths.entries())
-    if (!existsSync(path)) {
-      const file = wanted.paths[i] ?? path;
-      throw new NotFoundError(`cannot import '${file}': no such file or directory`, { file });
-    }
+  const named = await Promise.all(wanted.paths.map(async (path) => await namedPath(path, io)));
+  const paths = named.map(({ path }) => path);
   const place = { env: io.env, home: userHome(io) };
   const found = await discover({
     place,

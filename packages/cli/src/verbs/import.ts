@@ -5,7 +5,7 @@ import type { SourceTable, TranscriptFormat } from '@tapedeck/runtime/import';
 import { isBundle } from '@tapedeck/tape/internal';
 import type { Answer, Context } from '../context.ts';
 import { describeError } from '../errors/describe.ts';
-import { NotFoundError, UsageError } from '../errors/kinds.ts';
+import { UsageError } from '../errors/kinds.ts';
 import { errorText } from '../errors/print.ts';
 import { jsonText, pathText } from '../escape.ts';
 import { exit } from '../exit.ts';
@@ -13,6 +13,7 @@ import { stdinWord, timeOf } from '../input.ts';
 import { type Io, PipeClosed } from '../io.ts';
 import { beginningOf, headOf, importBundle } from '../session/import-bundle.ts';
 import { importTranscript, type TranscriptChoices } from '../session/import-transcript.ts';
+import { namedPath } from '../session/named-path.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
 export const importVerb: Verb = defineVerb({
@@ -193,7 +194,9 @@ async function importFile(
 ): Promise<void> {
   const { io } = context;
   const isStdin = file === stdinWord;
-  const { path, isPipe } = isStdin ? { path: 'stdin', isPipe: true } : await existingFile(file, io);
+  const { path, stat: found } = isStdin ? { path: 'stdin', stat: undefined } : await namedPath(file, io);
+  // Such as `<(…)` of a shell.
+  const isPipe = found === undefined || found.isFIFO();
   // Without a word, one to which no program writes would look as if the import had stopped.
   if (isPipe && !isStdin && !/^\/(?:dev\/fd|proc)\//.test(path))
     context.status(`Reading ${pathText(file)}, a pipe, until the program ends that writes to it`);
@@ -203,18 +206,4 @@ async function importFile(
     return await importBundle(piped?.source ?? path, { as, raw }, context);
   const source = { path, named: isStdin ? 'stdin' : file, chunks: piped?.chunks };
   await importTranscript(source, { as, raw, strict, format, table }, context);
-}
-
-/**
- * The path of a file that the user named, and whether it is a pipe, such as `<(…)` of a shell.
- * @throws NotFoundError
- */
-async function existingFile(
-  file: string,
-  { cwd }: Pick<Io, 'cwd'>,
-): Promise<{ readonly path: string; readonly isPipe: boolean }> {
-  const path = resolve(cwd, file);
-  const found = await stat(path).catch(() => undefined);
-  if (found === undefined) throw new NotFoundError(`cannot import '${file}': no such file`, { file });
-  return { path, isPipe: found.isFIFO() };
 }

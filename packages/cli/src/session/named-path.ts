@@ -1,0 +1,35 @@
+import { lstatSync, type Stats, statSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { NotFoundError } from '../errors/kinds.ts';
+import type { Io } from '../io.ts';
+
+/** A path that the user named, and what is there. */
+interface NamedPath {
+  readonly path: string;
+  readonly stat: Stats;
+}
+
+/**
+ * Finds what the user named to be imported.
+ * @throws NotFoundError for what is not there; IMPORT_CANNOT_READ for what may not be looked at
+ */
+export async function namedPath(named: string, { cwd }: Pick<Io, 'cwd'>): Promise<NamedPath> {
+  const path = resolve(cwd, named);
+  try {
+    return { path, stat: statSync(path) };
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    const isNowhere = code === 'ENOENT' || code === 'ENOTDIR';
+    if (!isNowhere) {
+      const { cannotRead, reasonOf } = await import('@tapedeck/runtime/internal');
+      throw cannotRead(path, reasonOf(cause), cause);
+    }
+    const why =
+      code === 'ENOENT' && isLink(path) ? 'it is a link to what is not there' : 'no such file or directory';
+    throw new NotFoundError(`cannot import '${named}': ${why}`, { file: named });
+  }
+}
+
+function isLink(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true;
+}
