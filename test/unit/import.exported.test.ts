@@ -410,6 +410,26 @@ describe('a prompt that Claude Code rewound to, in what it was given', () => {
     expect([...store.verify()]).toEqual([]);
   });
 
+  test('leaves the rest of it where it is, if a reminder is sent before all of the rest', async () => {
+    using store = openStore();
+    store.sessions.open('main');
+    store.entries.append('main', [user('First.'), user('Second.'), assistant('Two.', { usage })]);
+    const given = await exported(store, 'main');
+    const [first] = given.records;
+    const again = { ...prompt('Anew.'), parentUuid: first?.uuid ?? null };
+    const rendered = [{ role: 'user', content: 'It is late.' }];
+    const reminder = { type: 'attachment', attachment: { type: 'date' }, rendered };
+    const noted = continued(given, { type: 'mode', mode: 'normal' });
+    const asked = ended(continued(noted, again, reminder));
+    const whole = ended(continued(asked, answer('End.')));
+    for (let n = given.records.length; n <= whole.records.length; n += 1)
+      imported(store, { ...whole, records: whole.records.slice(0, n) });
+    for (const text of ['Second.', 'Two.', 'Anew.', 'End.'])
+      expect(shownOnce(store, text), text).toHaveLength(1);
+    expect(output(store)).toBe(2 + 2);
+    expect([...store.verify()]).toEqual([]);
+  });
+
   test('leaves what had been said there before where it is', async () => {
     const { store, given, again } = await begun();
     const before = ended(continued(given, prompt('Third.'), answer('Three.')));

@@ -213,7 +213,7 @@ function isBased(
   { as, origins }: { readonly as: string | undefined; readonly origins: Origins },
 ): boolean {
   const base = main && withBase(main, exported).base;
-  if (base === undefined) return false;
+  if (base === undefined) return true;
   const origin = JSON.stringify({ format, session });
   const own = as ?? sessionOf(store, { format, session }) ?? origins.find(origin)?.session;
   const info = own === undefined ? undefined : store.sessions.find(own);
