@@ -166,6 +166,25 @@ test('a prompt that was erased names no branch that inherits it', () => {
   expect(JSON.stringify(store.sessions.list())).not.toContain('okapi');
 });
 
+test('a prompt that was erased in a session names no branch of a copy of it', () => {
+  const store = openStore();
+  const left = person({ uuid: 'u5', parent: 'a1' }, 'left');
+  const source = [...ended, left, person({ uuid: 'u2', parent: 'a1' }, 'an okapi')];
+  // Where it has a branch, what it says is known to the process.
+  take(store, source);
+  erase(store, 's-1', 'okapi');
+  takeOnce(
+    store,
+    [
+      ...source,
+      person({ uuid: 'u3', parent: 'u2' }, 'gone on with', { timestamp: later }),
+      person({ uuid: 'u4', parent: 'a1' }, 'typed anew', { timestamp: later }),
+    ].map((one) => ({ ...one, sessionId: 's-2', forkedFrom: { sessionId: 's-1' } })),
+  );
+  expect(store.sessions.find('s-2-branch-u2')?.parent).toBe('s-1');
+  expect([said(store, 'okapi'), said(store, 'gone on with'), said(store, 'typed anew')]).toEqual([0, 1, 1]);
+});
+
 describe('what was erased is not stored again with a copy that comes after that', () => {
   const texts = ['hello', 'read it', secret, 'the first', 'the second'];
 

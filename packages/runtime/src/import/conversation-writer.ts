@@ -223,8 +223,13 @@ export class ConversationWriter {
    */
   #beginning(same: number, erased: ReadonlySet<string>): readonly Draft[] {
     const { begun, conversation } = this.#writing;
-    const shown = begun === undefined ? [] : conversation.spine.slice(begun.count, same);
-    const { timestamp, title } = inheritedOf(shown.filter(({ key = '' }) => !erased.has(key)));
+    const { spine } = conversation;
+    const { erasedElsewhere } = this.#erasedElsewhere();
+    const from = begun?.count ?? same;
+    const left = spine
+      .slice(from, same)
+      .filter(({ key = '' }, i) => !erased.has(key) && erasedElsewhere?.has(spine, from + i) !== true);
+    const { timestamp, title } = inheritedOf(left);
     const isNamed = title === undefined || conversation.title !== undefined;
     const titles = isNamed ? [] : [titleDraft(title)];
     return [this.#own.origin(this.#n, timestamp), ...titles];
