@@ -204,6 +204,23 @@ describe('what a person rewound', () => {
     expect([...store.verify()]).toEqual([]);
   });
 
+  test('stays so in a subagent that was rewound to where it began: it goes on in a session beside it', () => {
+    const store = openStore();
+    const called = begun.slice(0, 2);
+    const first = [person({ uuid: 'su1' }, 'look', inside)];
+    const planOf = (records: readonly object[]) =>
+      planClaudeCode({ name: 's-1', lines: lines(called), agents: [{ id: 'x1', lines: lines(records) }] });
+    reconcile(store, planOf(first));
+    const { base = 0 } = store.sessions.find('agent-x1') ?? {};
+    store.history.rewind('agent-x1', base + 1);
+    const more = [...first, model({ uuid: 'sa1', parent: 'su1' }, [says('all is well')], inside)];
+    for (const created of [true, false])
+      expect(reconcile(store, planOf(more))).toMatchObject([{}, { session: 'agent-x1-2', created }]);
+    expect(textsOf(store, 'agent-x1')).toEqual([]);
+    expect(textsOf(store, 'agent-x1-2')).toHaveLength(2);
+    expect([...store.verify()]).toEqual([]);
+  });
+
   test('is taken up again where the person takes the rewind back', () => {
     const store = rewound();
     store.history.unrewind('s-1');

@@ -5,10 +5,12 @@ import { sized } from '../support/size.ts';
 import { openStore } from '../support/store.ts';
 
 const count = fc.oneof(fc.nat(1000), fc.constantFrom(0.5, -1, 1e300, 'x'));
+const usage = fc.record({ input: count, output: count, cacheRead: count }, { requiredKeys: [] });
 const meta = fc.record(
   {
     model: fc.constantFrom('a/b', 'c/d', ''),
-    usage: fc.record({ input: count, output: count, cacheRead: count }, { requiredKeys: [] }),
+    usage,
+    usageBefore: usage,
     cost: fc.constantFrom(0, 0.1, 0.7, 1e-9),
   },
   { requiredKeys: [] },
@@ -41,4 +43,20 @@ test('the stored sums follow from the entries after any appends and redactions',
     }),
     { numRuns: sized(25, 80, 20_000) },
   );
+});
+
+test('the sums follow from the entries when the first writing of an answer is redacted that was written again', () => {
+  using store = openStore();
+  store.sessions.open('main');
+  const usage = { input: 3, output: 5 };
+  store.entries.append('main', [
+    assistant('An ans', { model: 'a/b', usage }),
+    assistant('An answer', { model: 'a/b', usage: { input: 3, output: 7 }, usageBefore: usage }),
+  ]);
+  store.entries.redact('main', 2, 'a test');
+  expect([...store.verify()]).toEqual([]);
+  expect(store.sessions.calls()).toMatchObject([{ steps: 0, usage: { input: 0, output: 2 } }]);
+  store.entries.redact('main', 3, 'a test');
+  expect([...store.verify()]).toEqual([]);
+  expect(store.sessions.calls()).toEqual([]);
 });

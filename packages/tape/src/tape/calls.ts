@@ -122,7 +122,9 @@ export function removeCall(db: Db, tapeId: number, seq: Seq, call: Call): void {
   const { steps, usage } = countedOf(call);
   const row = callsRow(db, tapeId, model);
   if (row === undefined) return;
-  if (row.steps <= steps) {
+  const first = row.first_seq === seq ? firstCall(db, tapeId, { model, after: seq }) : row.first_seq;
+  // Not where one is left whose tokens were counted before, as of an answer that an import has written again.
+  if (first === 0) {
     db.run('DELETE FROM usage WHERE tape_id = @tapeId AND model = @model', { tapeId, model });
     return;
   }
@@ -130,7 +132,7 @@ export function removeCall(db: Db, tapeId: number, seq: Seq, call: Call): void {
   const last = row.last_seq === seq ? lastMessage(db, tapeId, { model, before: seq }) : undefined;
   const next: CallsRow = {
     ...row,
-    first_seq: row.first_seq === seq ? firstCall(db, tapeId, { model, after: seq }) : row.first_seq,
+    first_seq: first,
     steps: row.steps - steps,
     input: row.input - usage.input,
     output: row.output - usage.output,
