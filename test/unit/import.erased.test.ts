@@ -256,3 +256,37 @@ describe('what was erased is not stored again with a copy that comes after that'
     expect(said(store, 'gone on with')).toBe(1);
   });
 });
+
+test('a report of a subagent that is erased takes nothing away of what its source says later', () => {
+  using store = openStore();
+  const inside = { isSidechain: true, agentId: 'x1' };
+  const linesOf = (records: readonly Raw[]) => parseJsonLines([Buffer.from(jsonl(records))]).records;
+  const agents = [
+    {
+      id: 'x1',
+      lines: linesOf([
+        person({ uuid: 'y1' }, 'look', inside),
+        model({ uuid: 'z1', parent: 'y1' }, [says('well')], inside),
+      ]),
+    },
+  ];
+  const records = [
+    person({ uuid: 'u1' }, 'ask'),
+    model({ uuid: 'a1', parent: 'u1' }, [says('hello')]),
+    person({ uuid: 'u2', parent: 'a1' }, 'look'),
+    model({ uuid: 'k2', parent: 'u2' }, [calls('t1', 'Task')]),
+    person({ uuid: 'r2', parent: 'k2' }, [returns('t1', 'well')], { toolUseResult: { agentId: 'x1' } }),
+    person({ uuid: 'u3', parent: 'a1' }, 'in another way'),
+    model({ uuid: 'a3', parent: 'u3' }, [says('so')]),
+    person({ uuid: 'u4', parent: 'a3' }, 'a zebra'),
+    person({ uuid: 'u5', parent: 'a1' }, 'in a third way'),
+  ];
+  const takeFirst = (count: number) =>
+    reconcile(store, planClaudeCode({ name: 's-1', lines: linesOf(records.slice(0, count)), agents }));
+  takeFirst(7);
+  const messages = [...store.entries.read('s-1-branch-u2', { own: true, kind: 'message' })];
+  const report = messages.find(({ meta }) => meta.source === 'merge');
+  store.entries.redact('s-1-branch-u2', report?.seq ?? 0, 'private');
+  takeFirst(9);
+  expect(said(store, 'a zebra')).toBe(1);
+});

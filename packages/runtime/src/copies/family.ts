@@ -295,7 +295,8 @@ export class Family {
   #stepOf(member: Member, entry: Entry, key: string): Step {
     const { end: before } = member;
     const { kind, mark, name, content } = shownOf(entry, key);
-    if (isErased(entry)) this.erased.add(key);
+    // What was said here has no key of a source.
+    if (key !== '' && isErased(entry)) this.erased.add(key);
     const kept =
       mark === 'boundary' && entry.ref !== undefined ? this.#stepAt(member, entry.ref).key : undefined;
     const same = (one: Step) =>

@@ -63,8 +63,9 @@ function isErasedIn(
   place: number,
 ): boolean {
   const { key = '' } = spine[place] ?? {};
-  if (erased.size > 0 && (erased.has(key) || erased.has(base?.inherited?.(key) ?? ''))) return true;
-  return erasedElsewhere?.has(spine, place) === true;
+  if (erased.has(key) || erasedElsewhere?.has(spine, place) === true) return true;
+  const inherited = erased.size === 0 ? undefined : base?.inherited?.(key);
+  return inherited !== undefined && erased.has(inherited);
 }
 
 /** Whether a person has rewound what a plan has behind some drafts, and it has no record that came since. */
