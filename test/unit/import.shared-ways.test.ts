@@ -1,5 +1,8 @@
-import { type ImportPlan, parseJsonLines, planClaudeCode } from '@tapedeck/runtime/import';
+import { type ImportPlan, parseJsonLines, planClaudeCode, reconcile } from '@tapedeck/runtime/import';
+import { isObject } from '@tapedeck/tape/internal';
+import { wrapStore } from '@tapedeck/tape/store';
 import { describe, expect, test } from 'vitest';
+import { openStore } from '../support/store.ts';
 import { calls, jsonl, model, person, returns, says } from '../support/transcript.ts';
 
 type Raw = { readonly [field: string]: unknown };
@@ -71,4 +74,17 @@ describe.each([
       expect(alone?.spine).toEqual(spine);
     }
   });
+});
+
+test('a branch of a branch is not searched for the compactions and rewinds of all that it inherits', () => {
+  let whole = 0;
+  const store = wrapStore(openStore(), ({ method, args: [, query], act }) => {
+    const { kind = '', from = 1 } = method === 'entries.read' && isObject(query) ? query : {};
+    if (['anchor', 'rewind'].includes(String(kind)) && from === 1) whole += 1;
+    return act();
+  });
+  reconcile(store, planned(nested(9)));
+  expect(store.sessions.list()).toHaveLength(10);
+  // Those of the main conversation, which inherits nothing.
+  expect(whole).toBe(2);
 });

@@ -27,10 +27,11 @@ export function beginsLike(
     .continuing(base.session)
     .flatMap(({ id, source }) => (kind === 'main' && source === sourceOf(format, own) ? [] : id));
   const first = conversation.spine[0]?.key ?? '';
-  const others = [...mains, ...forksOf(store, base.session), ...continuing].flatMap((id) => {
+  const begins = (id: string) => [...store.entries.read(id, { key: `u:${first}`, limit: 1 })].length > 0;
+  const forks = forksOf(store, base.session).filter((id) => begins(id) && isMain(store, id));
+  const others = [...mains.filter(begins), ...forks, ...continuing.filter(begins)].flatMap((id) => {
     const info = store.sessions.find(id);
-    const [begun] = store.entries.read(id, { key: `u:${first}`, limit: 1 });
-    return info?.lifecycle === 'active' && begun !== undefined ? info.session : [];
+    return info?.lifecycle === 'active' ? info.session : [];
   });
   let best: { readonly session: string; readonly common: number } | undefined;
   for (const session of new Set([...(named === undefined ? [] : [named]), ...others])) {
@@ -40,10 +41,10 @@ export function beginsLike(
   return best?.session;
 }
 
-/** The main conversations of imports that were forked from a session: one of them may be a copy of another. */
+/** The sessions that were forked from one: of those that go on from it, one may be a copy of another. */
 function forksOf(store: HomeStore, from: string): readonly string[] {
   const id = store.sessions.find(from)?.id;
-  return id === undefined ? [] : [...copiesIn(store).forksOf(id)].filter((fork) => isMain(store, fork));
+  return id === undefined ? [] : [...copiesIn(store).forksOf(id)];
 }
 
 /** Whether a session is the main conversation of an import. */

@@ -163,9 +163,10 @@ class Copies {
   firstOf(id: string): string {
     const kin = this.#kin.get(id);
     const main = this.#mains.get(kin?.source ?? '') ?? '';
-    const { resumed } = this.#kin.get(main) ?? {};
-    const isInherited = resumed !== undefined && kin?.shown === firstKey(this.#store, main);
-    return (isInherited ? resumed : kin?.shown) ?? '';
+    const its = this.#kin.get(main);
+    if (its?.resumed === undefined) return kin?.shown ?? '';
+    its.inherits ??= firstKey(this.#store, main);
+    return (kin?.shown === its.inherits ? its.resumed : kin?.shown) ?? '';
   }
 
   /** What a session is as: it changes when that is written, here or perhaps by others. */
@@ -312,6 +313,7 @@ class Copies {
       compactions: new Map(),
       groups: new Set(),
       read: 0,
+      isRewound: false,
       writes: 0,
     });
     this.#readMarks(id);
@@ -336,7 +338,7 @@ class Copies {
       if (!this.#isFirst(id, seq)) break;
       this.#join(this.#beginningAt, compaction, id);
     }
-    const { message, answer } = firstShownIn(this.#store, id);
+    const { message, answer } = firstShownIn(this.#store, id, kin);
     if (message !== undefined) {
       const beginning = saidBy(message);
       this.#byBeginning.get(kin.beginning ?? '')?.delete(id);
@@ -353,7 +355,12 @@ class Copies {
   #readMarks(id: string): boolean {
     const [kin, info] = [this.#kin.get(id), this.#store.sessions.find(id)];
     if (kin === undefined || info === undefined || info.head === kin.read) return false;
-    const from = kin.read + 1;
+    const isNew = kin.read === 0;
+    const above = isNew ? this.#kin.get(info.parentId ?? '') : undefined;
+    const isKnown = above !== undefined && above.read >= info.base;
+    // A fork inherits none of what the session lacks that it left: its own entries are read, and not those of all above it.
+    const fromIf = (isLacking: boolean) => 1 + (isKnown && isLacking ? info.base : kin.read);
+    const from = fromIf(above?.compactions.size === 0);
     for (const entry of this.#store.entries.read(id, { kind: 'anchor', from })) {
       if (entry.mark !== 'boundary' || !isOfImport(entry)) continue;
       const compaction = compactionOf(entry);
@@ -363,8 +370,10 @@ class Copies {
     }
     for (const entry of this.#store.entries.read(id, { own: true, kind: 'redaction', from }))
       this.#erased.add(id, entry);
+    const later = { kind: 'rewind', from: fromIf(above?.isRewound === false), limit: 1 } as const;
+    const [rewind] = this.#store.entries.read(id, later);
     kin.read = info.head;
-    const [rewind] = this.#store.entries.read(id, { kind: 'rewind', from, limit: 1 });
+    kin.isRewound ||= rewind !== undefined;
     return rewind !== undefined;
   }
 
@@ -404,10 +413,14 @@ interface Kin {
   shown?: string;
   /** Of one that was resumed under new ids, the key of its first message in its source. */
   resumed?: string | undefined;
+  /** The key of that message here, where it was looked for. */
+  inherits?: string | undefined;
   /** Its compactions, and where they are. */
   readonly compactions: Map<string, Seq>;
   /** How far its tape was read for compactions and rewinds. */
   read: Seq;
+  /** Whether it, or what it inherits, was rewound. */
+  isRewound: boolean;
   /** How often it was written. */
   writes: number;
   /** With which others it has something in common. */

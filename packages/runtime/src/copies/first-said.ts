@@ -27,14 +27,18 @@ function isAnswer(message: Pick<Draft, 'payload' | 'meta'>): boolean {
   return isObject(payload) ? payload.role === 'assistant' : requestOf(message) !== undefined;
 }
 
-/** The first message that a session shows, and the first answer of a model, unless many messages precede that. */
+/**
+ * The first message that a session shows, and the first answer of a model, unless many messages precede that.
+ * @param isRewound false where nothing that the session has was ever rewound
+ */
 export function firstShownIn(
   store: HomeStore,
   id: string,
+  { isRewound }: { readonly isRewound: boolean } = { isRewound: true },
 ): { readonly message?: Entry | undefined; readonly answer?: Entry | undefined } {
   let message: Entry | undefined;
   let read = 0;
-  for (const { from, to } of shownRanges(store, id))
+  for (const { from, to } of shownRanges(store, id, isRewound))
     for (let at = from; at <= to && read < answerWithin; read += step) {
       const messages = [
         ...recalled(store, id, store.entries.read(id, { kind: 'message', from: at, to, limit: step })),
@@ -48,10 +52,15 @@ export function firstShownIn(
 }
 
 /** The positions of a session that no rewind hides. */
-function shownRanges(store: HomeStore, id: string): readonly { readonly from: Seq; readonly to: Seq }[] {
+function shownRanges(
+  store: HomeStore,
+  id: string,
+  isRewound: boolean,
+): readonly { readonly from: Seq; readonly to: Seq }[] {
   const ranges: { from: Seq; to: Seq }[] = [];
   let to = store.sessions.find(id)?.head ?? 0;
-  for (const { seq, ref = 0 } of [...store.entries.read(id, { kind: 'rewind' })].reverse()) {
+  const rewinds = isRewound ? [...store.entries.read(id, { kind: 'rewind' })] : [];
+  for (const { seq, ref = 0 } of rewinds.reverse()) {
     // One that is hidden itself hides nothing.
     if (seq > to) continue;
     ranges.push({ from: seq + 1, to });
