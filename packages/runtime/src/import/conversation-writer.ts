@@ -1,71 +1,26 @@
-import {
-  type Draft,
-  type ForkRequest,
-  type HomeStore,
-  type JsonObject,
-  type Seq,
-  TapeError,
-} from '@tapedeck/tape';
-import type { OnProgress } from '@tapedeck/tape/store';
+import { type Draft, type ForkRequest, type HomeStore, type Seq, TapeError } from '@tapedeck/tape';
 import { type CopiedPart, copiedIn, isAsItWas, knownAsides } from '../copies/copied.ts';
 import { copiesIn } from '../copies/copies.ts';
 import { countedElsewhere } from '../copies/counted-elsewhere.ts';
-import type { Back, Begun } from '../copies/family.ts';
 import { firstKeyIn } from '../copies/first-said.ts';
 import { forkOf, placeAt, sharedWith } from '../edges/fork-of.ts';
 import { isRefusal } from '../edges/refusal.ts';
-import { titleDraft } from '../edges/titles.ts';
-import { type Change, changeOf, commonOf, sameOf, saysNothingNew, spineOf } from '../imported/change.ts';
-import { continuedNote, resumedBranchNote, resumedNote } from '../imported/copy-notes.ts';
+import { changeOf, commonOf, saysNothingNew, spineOf } from '../imported/change.ts';
 import { refusalOf } from '../imported/forgotten.ts';
-import { type Imported, importedIn, nothingImported, rewindMode, type Shown } from '../imported/imported.ts';
-import type { SharedCounts } from '../imported/ledger.ts';
-import { type Origins, sourceOf } from '../imported/origins.ts';
+import { importedIn, nothingImported, rewindMode, type Shown } from '../imported/imported.ts';
+import { sourceOf } from '../imported/origins.ts';
 import { OwnSessions } from '../imported/own-sessions.ts';
 import { withRefs } from '../imported/refs.ts';
 import { ImportError } from '../lines/errors.ts';
 import { wholeDraft } from '../plan/later-draft.ts';
-import { isStandIn } from '../plan/output.ts';
-import type { Base, ConversationPlan, ImportPlan } from '../plan/plan.ts';
+import type { Base } from '../plan/plan.ts';
 import { hasBase } from './base.ts';
+import { beginningOf, continuationNotes, exportNotes } from './beginning.ts';
 import { createInPieces } from './in-pieces.ts';
-import { inheritedOf } from './inherited-part.ts';
 import { isParted } from './parted.ts';
+import { beforeRewind, erasedElsewhereOf, knownIn, type ReadTape, readTape } from './read-tape.ts';
 import { nothing, type Reconciled, repairsIn } from './reconciled.ts';
-
-/** The session from which a conversation is forked, and what that showed before this import. */
-export interface From {
-  readonly session: string;
-  readonly refused?: TapeError | ImportError;
-  readonly earlier: readonly Shown[];
-}
-
-/** What is written, and how. */
-export interface Writing {
-  readonly plan: ImportPlan;
-  readonly conversation: ConversationPlan;
-  readonly from: From | undefined;
-  /** The tokens that the session counted that a transcript was exported of, by the keys of drafts. */
-  readonly counted: ReadonlyMap<string, JsonObject>;
-  /** What the conversations of the source have counted here. */
-  readonly tree: SharedCounts | undefined;
-  /** What it has in common with its parent, where the session of that is as it was just written. */
-  readonly begun: Begun | undefined;
-  readonly rewritten: boolean;
-  readonly as: string | undefined;
-  readonly origins: Origins;
-  readonly onAdded: OnProgress | undefined;
-}
-
-/** What a session has, and the head at which it was read. */
-interface ReadTape {
-  readonly head: Seq;
-  readonly hash: string | undefined;
-  readonly imported: Imported;
-  /** What has to be written so that it reads as its plan. */
-  readonly change: Change;
-  readonly back: Back | undefined;
-}
+import type { Writing } from './writing.ts';
 
 /** How long another import may need to finish a session that it has begun. */
 const patienceMs = 2_000;
@@ -158,13 +113,19 @@ export class ConversationWriter {
       return isAsItWas(this.#store, this.#session, this.#writing) ? this.#receipt(nothing) : this.#update();
     if (base !== undefined && !this.#isShared()) {
       this.#session = this.#fork(base.session, { cut: base.cut, kind: 'session' });
-      return this.#update((...its) => [...this.#beginning(...its), ...this.#continued()]);
+      return this.#update((...its) => [
+        ...this.#beginning(...its),
+        ...continuationNotes(this.#store, this.#session, this.#writing),
+      ]);
     }
     const written = base === undefined ? this.#copied() : undefined;
     if (written !== undefined) return written;
     if (from === undefined) return this.#overtaken() ?? this.#create();
     this.#session = this.#fork(from.session, forkOf(this.#store, { ...from, conversation }));
-    return this.#update((...its) => [...this.#beginning(...its), ...this.#continued()]);
+    return this.#update((...its) => [
+      ...this.#beginning(...its),
+      ...continuationNotes(this.#store, this.#session, this.#writing),
+    ]);
   }
 
   /** A new conversation of which the home has a part already, or all. */
@@ -201,7 +162,7 @@ export class ConversationWriter {
     const elsewhere = countedElsewhere(this.#store, this.#writing, info);
     const { drafts } = changeOf(
       conversation,
-      { ...nothingImported, known, erased, elsewhere, ...this.#erasedElsewhere() },
+      { ...nothingImported, known, erased, elsewhere, ...erasedElsewhereOf(this.#store, this.#writing) },
       { same: count },
     );
     const whole = [...this.#beginning(count, erased), ...drafts].map(wholeDraft);
@@ -214,47 +175,6 @@ export class ConversationWriter {
       throw error;
     }
     return this.#receipt({ created: true, added: whole.length, rewound: false, ...repairsIn(whole) });
-  }
-
-  /**
-   * What a session begins with that was forked just now: where it comes from, and what it inherits of a branch.
-   * @param same how many drafts of the conversation it shows
-   * @param erased the keys of those that say nothing any more
-   */
-  #beginning(same: number, erased: ReadonlySet<string>): readonly Draft[] {
-    const { begun, conversation } = this.#writing;
-    const { spine } = conversation;
-    const { erasedElsewhere } = this.#erasedElsewhere();
-    const from = begun?.count ?? same;
-    const left = spine
-      .slice(from, same)
-      .filter(({ key = '' }, i) => !erased.has(key) && erasedElsewhere?.has(spine, from + i) !== true);
-    const { timestamp, title } = inheritedOf(left);
-    const isNamed = title === undefined || conversation.title !== undefined;
-    const titles = isNamed ? [] : [titleDraft(title)];
-    return [this.#own.origin(this.#n, timestamp), ...titles];
-  }
-
-  /** What says of which session it is the continuation, where that was exported, or resumed under new ids. */
-  #continued(): readonly Draft[] {
-    const { conversation } = this.#writing;
-    const { base } = conversation;
-    if (base?.isResumed === true) {
-      const keys = [...base.places.keys()];
-      // What stands for a result is not there any more once that has come.
-      const [first = '', last = ''] = [keys[0], keys.findLast((key) => !isStandIn(key))];
-      if (conversation.kind === 'main') return [resumedNote(base.session, { first, last })];
-      const { parentId } = this.#store.sessions.find(this.#session) ?? {};
-      return parentId === base.session ? [resumedBranchNote(base.session, last)] : [];
-    }
-    return this.#ofExport();
-  }
-
-  /** What says which exported session is continued. */
-  #ofExport(): readonly Draft[] {
-    const { plan, conversation } = this.#writing;
-    const { base } = conversation;
-    return plan.exportOf !== undefined && base !== undefined ? [continuedNote(base.session)] : [];
   }
 
   /** Why nothing is written: it was deleted, or it is part of a session that was. */
@@ -283,7 +203,7 @@ export class ConversationWriter {
    */
   #update(begin?: (same: number, erased: ReadonlySet<string>) => readonly Draft[]): Reconciled {
     for (let tries = 1; ; tries += 1) {
-      const tape = this.#tape(begin !== undefined);
+      const tape = this.#read(begin !== undefined);
       if (begin === undefined && isParted(this.#store, this.#writing, { ...tape, session: this.#session }))
         return this.#goOnBeside(tape);
       try {
@@ -300,7 +220,7 @@ export class ConversationWriter {
   #goOnBeside(tape: ReadTape): Reconciled {
     const { conversation } = this.#writing;
     const { imported } = tape;
-    const before = this.#beforeRewind(tape);
+    const before = beforeRewind(this.#store, this.#writing, { ...tape, session: this.#session });
     const same = before?.same ?? tape.change.same;
     // A source that only has less than before, such as an older copy of it.
     if (same === conversation.spine.length || saysNothingNew(conversation, imported) || this.#isInBranch())
@@ -312,7 +232,7 @@ export class ConversationWriter {
     const cut = last ?? conversation.base?.cut;
     this.#shown = this.#shown.filter(({ seq }) => seq <= (cut ?? 1));
     this.#session = this.#fork(parent, { ...placeAt(this.#store, parent, cut), kind: 'session' });
-    return this.#update((...its) => [...this.#beginning(...its), ...this.#ofExport()]);
+    return this.#update((...its) => [...this.#beginning(...its), ...exportNotes(this.#writing)]);
   }
 
   /**
@@ -328,7 +248,7 @@ export class ConversationWriter {
     const ids = [this.#session, ...branches, ...(other === undefined ? [] : [other.id])];
     const all = ids.map((id) => importedIn(this.#store, id));
     const known = new Set(all.flatMap((one) => [...one.known]));
-    const beside = this.#beside();
+    const beside = knownIn(this.#store, this.#others());
     return all.some((one) => saysNothingNew(conversation, { ...one, known, beside }));
   }
 
@@ -336,7 +256,7 @@ export class ConversationWriter {
   #create(): Reconciled {
     const { conversation } = this.#writing;
     const elsewhere = countedElsewhere(this.#store, this.#writing);
-    const nothingYet = { ...nothingImported, elsewhere, ...this.#erasedElsewhere() };
+    const nothingYet = { ...nothingImported, elsewhere, ...erasedElsewhereOf(this.#store, this.#writing) };
     const batch = [this.#own.origin(this.#n), ...changeOf(conversation, nothingYet).drafts];
     // The first entry of a session says that it begins.
     const drafts = withRefs(batch, { plan: conversation, next: 2, shown: [] });
@@ -389,65 +309,19 @@ export class ConversationWriter {
     }
   }
 
-  #tape(isNew: boolean): ReadTape {
-    // The head first: what is appended while the tape is read is then not overlooked.
-    const info = this.#store.sessions.find(this.#session);
-    const { head = 0, headHash } = info ?? {};
-    const own = importedIn(this.#store, this.#session, this.#writing.conversation.base);
-    // What was erased behind the place of a fork, or on the tape itself.
-    const above = isNew && info?.parentId !== undefined ? importedIn(this.#store, info.parentId) : own;
-    const erased = own.erased.union(above.erased);
-    const elsewhere = countedElsewhere(this.#store, this.#writing, info);
-    const beside = this.#beside();
-    const imported = { ...own, erased, elsewhere, beside, ...this.#erasedElsewhere() };
-    const back = this.#back(info?.id, imported);
-    return {
-      head,
-      hash: headHash,
-      imported,
-      change: changeOf(this.#writing.conversation, imported, back),
-      back,
-    };
+  #beginning(same: number, erased: ReadonlySet<string>): readonly Draft[] {
+    const originOf = (timestamp: string | undefined) => this.#own.origin(this.#n, timestamp);
+    return beginningOf(this.#store, this.#writing, { same, erased, originOf });
   }
 
-  /** What was erased in other sessions: who names the session wants it again. */
-  #erasedElsewhere(): Pick<Imported, 'erasedElsewhere'> {
-    const erased = this.#writing.as === undefined ? copiesIn(this.#store).erased() : undefined;
-    return erased === undefined || erased.isEmpty ? {} : { erasedElsewhere: erased };
+  #read(isNew: boolean): ReadTape {
+    const others = this.#others();
+    return readTape(this.#store, this.#writing, { session: this.#session, others, isNew });
   }
 
-  /** What the other sessions of the conversation have. */
-  #beside(): ReadonlySet<string> {
-    const others = this.#there.filter((one) => one !== this.#session);
-    return new Set(others.flatMap((one) => [...importedIn(this.#store, one).known]));
-  }
-
-  /** Where the session showed more of the conversation before the source left a prompt that it goes on from now. */
-  #back(id: string | undefined, imported: Imported): Back | undefined {
-    const { conversation } = this.#writing;
-    if (imported.ownWork !== undefined || imported.rewound.size > 0) return undefined;
-    const { same, rewindTo } = sameOf(conversation, imported);
-    // What follows has to have been written, and rewound, before.
-    if (rewindTo === undefined || !imported.known.has(conversation.spine[same]?.key ?? '')) return undefined;
-    const back = this.#mostOf(id);
-    return back !== undefined && back.same > same ? back : undefined;
-  }
-
-  /** Where the session showed more of the conversation before a person rewound it. */
-  #beforeRewind({ imported, change: { same } }: ReadTape): Back | undefined {
-    if (imported.rewound.size === 0) return undefined;
-    const most = this.#mostOf(this.#store.sessions.find(this.#session)?.id);
-    return most !== undefined && most.same > same ? most : undefined;
-  }
-
-  /** Where a session showed most of the conversation, whatever was rewound since. */
-  #mostOf(id: string | undefined): Back | undefined {
-    const { plan, conversation, rewritten, as } = this.#writing;
-    const { kind, base } = conversation;
-    const isTree = (kind === 'main' || kind === 'branch') && base === undefined && as === undefined;
-    const isOther = rewritten || plan.isNamed === true || plan.exportOf !== undefined;
-    if (id === undefined || !isTree || isOther) return undefined;
-    return copiesIn(this.#store).family(firstKeyIn(conversation))?.backIn(id, conversation);
+  /** The other sessions that the conversation had before this import. */
+  #others(): readonly string[] {
+    return this.#there.filter((one) => one !== this.#session);
   }
 
   /** Appends what a session lacks, `first` before it, in one transaction with the rewind that makes room for it. */

@@ -1,7 +1,7 @@
 /**
- * Transcripts on tapes: `reconcile.ts` makes the sessions of a home read as a plan does, `conversation-writer.ts` writes
- * one conversation of it, behind what the session has of it (`base.ts`, `parted.ts`), and `reconcile-end.ts` the end of a
- * file that grew, without reading the rest. Imports `edges` and what lies below.
+ * Transcripts on tapes: `reconcile.ts` makes the sessions of a home read as a plan does, and `conversation-writer.ts`
+ * writes one conversation of it, behind what the session has of it (`read-tape.ts`, `base.ts`, `parted.ts`).
+ * `reconcile-end.ts` writes the end of a file that grew, without reading the rest. Imports `edges` and what lies below.
  */
 
 import type { Draft, HomeStore } from '@tapedeck/tape';
@@ -28,9 +28,10 @@ import { cleaned } from '../imported/raw-form.ts';
 import { changedLater } from '../plan/later-draft.ts';
 import type { Base, ConversationPlan, ImportPlan } from '../plan/plan.ts';
 import { countedIn, type Exported, exportedOf, hasBase, withBase } from './base.ts';
-import { ConversationWriter, type From } from './conversation-writer.ts';
+import { ConversationWriter } from './conversation-writer.ts';
 import { fitting } from './fitting.ts';
 import { nothing, type Reconciled } from './reconciled.ts';
+import type { From } from './writing.ts';
 
 /** How an import is written. */
 export interface ReconcileOptions {

@@ -1,0 +1,56 @@
+import type { Draft, HomeStore } from '@tapedeck/tape';
+import { titleDraft } from '../edges/titles.ts';
+import { continuedNote, resumedBranchNote, resumedNote } from '../imported/copy-notes.ts';
+import { isStandIn } from '../plan/output.ts';
+import { inheritedOf } from './inherited-part.ts';
+import { erasedElsewhereOf } from './read-tape.ts';
+import type { Writing } from './writing.ts';
+
+/**
+ * What a session begins with that was forked just now: where it comes from, and what it inherits of a branch.
+ * @param same how many drafts of the conversation it shows
+ * @param erased the keys of those that say nothing any more
+ * @param originOf makes what says where it comes from, of the time of what it inherits
+ */
+export function beginningOf(
+  store: HomeStore,
+  writing: Writing,
+  {
+    same,
+    erased,
+    originOf,
+  }: {
+    readonly same: number;
+    readonly erased: ReadonlySet<string>;
+    readonly originOf: (timestamp: string | undefined) => Draft;
+  },
+): readonly Draft[] {
+  const { begun, conversation } = writing;
+  const { spine } = conversation;
+  const { erasedElsewhere } = erasedElsewhereOf(store, writing);
+  const from = begun?.count ?? same;
+  const left = spine
+    .slice(from, same)
+    .filter(({ key = '' }, i) => !erased.has(key) && erasedElsewhere?.has(spine, from + i) !== true);
+  const { timestamp, title } = inheritedOf(left);
+  const isNamed = title === undefined || conversation.title !== undefined;
+  const titles = isNamed ? [] : [titleDraft(title)];
+  return [originOf(timestamp), ...titles];
+}
+
+/** What says of which session a fork is the continuation, where that was exported, or resumed under new ids. */
+export function continuationNotes(store: HomeStore, session: string, writing: Writing): readonly Draft[] {
+  const { base, kind } = writing.conversation;
+  if (base?.isResumed !== true) return exportNotes(writing);
+  const keys = [...base.places.keys()];
+  // What stands for a result is not there any more once that has come.
+  const [first = '', last = ''] = [keys[0], keys.findLast((key) => !isStandIn(key))];
+  if (kind === 'main') return [resumedNote(base.session, { first, last })];
+  const { parentId } = store.sessions.find(session) ?? {};
+  return parentId === base.session ? [resumedBranchNote(base.session, last)] : [];
+}
+
+/** What says which exported session is continued. Pure. */
+export function exportNotes({ plan, conversation: { base } }: Writing): readonly Draft[] {
+  return plan.exportOf !== undefined && base !== undefined ? [continuedNote(base.session)] : [];
+}

@@ -1,0 +1,108 @@
+import type { HomeStore, Seq } from '@tapedeck/tape';
+import { copiesIn } from '../copies/copies.ts';
+import { countedElsewhere } from '../copies/counted-elsewhere.ts';
+import type { Back } from '../copies/family.ts';
+import { firstKeyIn } from '../copies/first-said.ts';
+import { type Change, changeOf, sameOf } from '../imported/change.ts';
+import { type Imported, importedIn } from '../imported/imported.ts';
+import type { Writing } from './writing.ts';
+
+/** What a session has, and the head at which it was read. */
+export interface ReadTape {
+  readonly head: Seq;
+  readonly hash: string | undefined;
+  readonly imported: Imported;
+  /** What has to be written so that it reads as its plan. */
+  readonly change: Change;
+  readonly back: Back | undefined;
+}
+
+/**
+ * Reads what a session has of a conversation.
+ * @param others the other sessions of the conversation
+ * @param isNew whether it was forked just now
+ */
+export function readTape(
+  store: HomeStore,
+  writing: Writing,
+  {
+    session,
+    others,
+    isNew,
+  }: {
+    readonly session: string;
+    readonly others: readonly string[];
+    readonly isNew: boolean;
+  },
+): ReadTape {
+  const { conversation } = writing;
+  // The head first: what is appended while the tape is read is then not overlooked.
+  const info = store.sessions.find(session);
+  const { head = 0, headHash } = info ?? {};
+  const own = importedIn(store, session, conversation.base);
+  // What was erased behind the place of a fork, or on the tape itself.
+  const above = isNew && info?.parentId !== undefined ? importedIn(store, info.parentId) : own;
+  const imported = {
+    ...own,
+    erased: own.erased.union(above.erased),
+    elsewhere: countedElsewhere(store, writing, info),
+    beside: knownIn(store, others),
+    ...erasedElsewhereOf(store, writing),
+  };
+  const back = backIn(store, writing, info?.id, imported);
+  return { head, hash: headHash, imported, change: changeOf(conversation, imported, back), back };
+}
+
+/** What was erased in other sessions: who names the session wants it again. */
+export function erasedElsewhereOf(
+  store: HomeStore,
+  { as }: Pick<Writing, 'as'>,
+): Pick<Imported, 'erasedElsewhere'> {
+  const erased = as === undefined ? copiesIn(store).erased() : undefined;
+  return erased === undefined || erased.isEmpty ? {} : { erasedElsewhere: erased };
+}
+
+/** The keys that sessions have. */
+export function knownIn(store: HomeStore, sessions: readonly string[]): ReadonlySet<string> {
+  return new Set(sessions.flatMap((one) => [...importedIn(store, one).known]));
+}
+
+/** Where a session showed more of the conversation before a person rewound it. */
+export function beforeRewind(
+  store: HomeStore,
+  writing: Writing,
+  { session, imported, change: { same } }: ReadTape & { readonly session: string },
+): Back | undefined {
+  if (imported.rewound.size === 0) return undefined;
+  const most = mostOf(store, writing, store.sessions.find(session)?.id);
+  return most !== undefined && most.same > same ? most : undefined;
+}
+
+/** Where a session showed more of the conversation before the source left a prompt that it goes on from now. */
+function backIn(
+  store: HomeStore,
+  writing: Writing,
+  id: string | undefined,
+  imported: Imported,
+): Back | undefined {
+  const { conversation } = writing;
+  if (imported.ownWork !== undefined || imported.rewound.size > 0) return undefined;
+  const { same, rewindTo } = sameOf(conversation, imported);
+  // What follows has to have been written, and rewound, before.
+  if (rewindTo === undefined || !imported.known.has(conversation.spine[same]?.key ?? '')) return undefined;
+  const back = mostOf(store, writing, id);
+  return back !== undefined && back.same > same ? back : undefined;
+}
+
+/** Where a session showed most of the conversation, whatever was rewound since. */
+function mostOf(
+  store: HomeStore,
+  { plan, conversation, rewritten, as }: Writing,
+  id: string | undefined,
+): Back | undefined {
+  const { kind, base } = conversation;
+  const isTree = (kind === 'main' || kind === 'branch') && base === undefined && as === undefined;
+  const isOther = rewritten || plan.isNamed === true || plan.exportOf !== undefined;
+  if (id === undefined || !isTree || isOther) return undefined;
+  return copiesIn(store).family(firstKeyIn(conversation))?.backIn(id, conversation);
+}

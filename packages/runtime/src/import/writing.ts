@@ -1,0 +1,32 @@
+import type { JsonObject, TapeError } from '@tapedeck/tape';
+import type { OnProgress } from '@tapedeck/tape/store';
+import type { Begun } from '../copies/family.ts';
+import type { Shown } from '../imported/imported.ts';
+import type { SharedCounts } from '../imported/ledger.ts';
+import type { Origins } from '../imported/origins.ts';
+import type { ImportError } from '../lines/errors.ts';
+import type { ConversationPlan, ImportPlan } from '../plan/plan.ts';
+
+/** The session from which a conversation is forked, and what that showed before this import. */
+export interface From {
+  readonly session: string;
+  readonly refused?: TapeError | ImportError;
+  readonly earlier: readonly Shown[];
+}
+
+/** What is written, and how. */
+export interface Writing {
+  readonly plan: ImportPlan;
+  readonly conversation: ConversationPlan;
+  readonly from: From | undefined;
+  /** The tokens that the session counted that a transcript was exported of, by the keys of drafts. */
+  readonly counted: ReadonlyMap<string, JsonObject>;
+  /** What the conversations of the source have counted here. */
+  readonly tree: SharedCounts | undefined;
+  /** What it has in common with its parent, where the session of that is as it was just written. */
+  readonly begun: Begun | undefined;
+  readonly rewritten: boolean;
+  readonly as: string | undefined;
+  readonly origins: Origins;
+  readonly onAdded: OnProgress | undefined;
+}
