@@ -6,8 +6,8 @@
  * below.
  */
 
-import type { HomeStore, JsonObject, Seq } from '@tapedeck/tape';
-import { importedEvent, isObject } from '@tapedeck/tape/internal';
+import type { HomeStore, Seq } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { continuedFrom, copyEvent, resumedAs } from '../imported/copy-notes.ts';
 import { isOfImport, keyOf } from '../imported/imported.ts';
 import { Ledger, SharedCounts } from '../imported/ledger.ts';
@@ -15,6 +15,8 @@ import { sourceOf } from '../imported/origins.ts';
 import { ErasedRecords } from './erased-records.ts';
 import { Family } from './family.ts';
 import { answerId, compactionOf, firstKey, firstShownIn, saidBy } from './first-said.ts';
+import { type Group, join } from './group.ts';
+import { type Kin, originIn } from './kin.ts';
 
 /**
  * The conversations of a home by the key of their first message and by their first answer, and those that are
@@ -186,7 +188,7 @@ class Copies {
     const group = key === undefined ? undefined : this.#byFirst.get(key);
     if (group === undefined) return undefined;
     group.family ??= new Family(this.#store);
-    for (const id of this.#freshIn(group)) group.family.read(id);
+    for (const id of group.takeFresh(this.#round)) group.family.read(id);
     return group.family;
   }
 
@@ -217,16 +219,8 @@ class Copies {
   #counts(group: Group | undefined): SharedCounts | undefined {
     if (group === undefined) return undefined;
     group.counts ??= new SharedCounts(this.ledger);
-    for (const id of this.#freshIn(group)) group.counts.add(id);
+    for (const id of group.takeFresh(this.#round)) group.counts.add(id);
     return group.counts;
-  }
-
-  /** Those of some sessions that have to be read. */
-  #freshIn(group: Group): readonly string[] {
-    const fresh = [...(group.round === this.#round ? group.fresh : group.ids)];
-    group.fresh.clear();
-    group.round = this.#round;
-    return fresh;
   }
 
   /** The sessions that say that they are copies of a session of a tool. */
@@ -254,10 +248,10 @@ class Copies {
   }
 
   add(of: string, id: string): void {
-    join(this.#of, of, id, true);
+    join(this.#of, of, { id, isMain: true });
     put(this.#sources, id, of);
     // Where it belongs is another question now.
-    for (const group of this.#kin.get(id)?.groups ?? []) group.fresh.add(id);
+    for (const group of this.#kin.get(id)?.groups ?? []) group.refresh(id);
   }
 
   /** Takes note of what others have written. */
@@ -281,8 +275,8 @@ class Copies {
     for (const id of this.#wrote) {
       // A fork says only with its first entries what it is.
       if (this.#isNewKin(id)) fresh.add(id);
-      for (const group of this.#kin.get(id)?.groups ?? []) group.fresh.add(id);
-      for (const of of this.#sources.get(id) ?? []) this.#of.get(of)?.fresh.add(id);
+      for (const group of this.#kin.get(id)?.groups ?? []) group.refresh(id);
+      for (const of of this.#sources.get(id) ?? []) this.#of.get(of)?.refresh(id);
       const isRewound = this.#readMarks(id);
       if (isRewound || this.#unfinished.has(id)) fresh.add(id);
     }
@@ -385,7 +379,7 @@ class Copies {
 
   #join(groups: Map<string, Group>, by: string, id: string): void {
     const kin = this.#kin.get(id);
-    kin?.groups.add(join(groups, by, id, kin.isMain));
+    kin?.groups.add(join(groups, by, { id, isMain: kin.isMain }));
   }
 
   #readCopy(id: string): void {
@@ -400,56 +394,6 @@ interface Continuing {
   readonly source: string;
 }
 
-/** A conversation of an import that is no subagent. */
-interface Kin {
-  readonly isMain: boolean;
-  /** The session of a tool from which it came. */
-  readonly source: string;
-  /** Its tool, and the id that this gave it. */
-  readonly format: string;
-  readonly session: string;
-  /** What the first message that it shows says, and the key of that. */
-  beginning?: string;
-  shown?: string;
-  /** Of one that was resumed under new ids, the key of its first message in its source. */
-  resumed?: string | undefined;
-  /** The key of that message here, where it was looked for. */
-  inherits?: string | undefined;
-  /** Its compactions, and where they are. */
-  readonly compactions: Map<string, Seq>;
-  /** How far its tape was read for compactions and rewinds. */
-  read: Seq;
-  /** Whether it, or what it inherits, was rewound. */
-  isRewound: boolean;
-  /** How often it was written. */
-  writes: number;
-  /** With which others it has something in common. */
-  readonly groups: Set<Group>;
-}
-
-/** Sessions that have something in common. */
-interface Group {
-  readonly ids: Set<string>;
-  /** Those that are main conversations. */
-  readonly mains: string[];
-  /** Those that have something new. */
-  readonly fresh: Set<string>;
-  /** When all of them were read. */
-  round: number;
-  family?: Family;
-  counts?: SharedCounts;
-}
-
-function join(groups: Map<string, Group>, by: string, id: string, isMain: boolean): Group {
-  const group = groups.get(by) ?? { ids: new Set<string>(), mains: [], fresh: new Set<string>(), round: -1 };
-  groups.set(by, group);
-  if (group.ids.has(id)) return group;
-  group.ids.add(id);
-  if (isMain) group.mains.push(id);
-  group.fresh.add(id);
-  return group;
-}
-
 function put(map: Map<string, Set<string>>, key: string, id: string): void {
   const ids = map.get(key) ?? new Set();
   map.set(key, ids.add(id));
@@ -462,11 +406,4 @@ export function copiesIn(store: HomeStore): Copies {
   const found = known.get(store) ?? new Copies(store);
   known.set(store, found);
   return found;
-}
-
-/** Where a conversation of an import comes from; undefined for a subagent, and for any other session. */
-function originIn(store: HomeStore, id: string): JsonObject | undefined {
-  if (store.sessions.find(id)?.kind !== 'session') return undefined;
-  const [origin] = store.entries.read(id, { own: true, name: importedEvent, limit: 1 });
-  return isObject(origin?.payload) ? origin.payload : undefined;
 }
