@@ -257,19 +257,20 @@ describe('what was erased is not stored again with a copy that comes after that'
   });
 });
 
+const linesOf = (records: readonly Raw[]) => parseJsonLines([Buffer.from(jsonl(records))]).records;
+
+/** A session with a subagent, which says that all is well. */
+function withSubagent(records: readonly Raw[]) {
+  const inside = { isSidechain: true, agentId: 'x1' };
+  const lines = linesOf([
+    person({ uuid: 'y1' }, 'look', inside),
+    model({ uuid: 'z1', parent: 'y1' }, [says('well')], inside),
+  ]);
+  return planClaudeCode({ name: 's-1', lines: linesOf(records), agents: [{ id: 'x1', lines }] });
+}
+
 test('a report of a subagent that is erased takes nothing away of what its source says later', () => {
   using store = openStore();
-  const inside = { isSidechain: true, agentId: 'x1' };
-  const linesOf = (records: readonly Raw[]) => parseJsonLines([Buffer.from(jsonl(records))]).records;
-  const agents = [
-    {
-      id: 'x1',
-      lines: linesOf([
-        person({ uuid: 'y1' }, 'look', inside),
-        model({ uuid: 'z1', parent: 'y1' }, [says('well')], inside),
-      ]),
-    },
-  ];
   const records = [
     person({ uuid: 'u1' }, 'ask'),
     model({ uuid: 'a1', parent: 'u1' }, [says('hello')]),
@@ -281,12 +282,32 @@ test('a report of a subagent that is erased takes nothing away of what its sourc
     person({ uuid: 'u4', parent: 'a3' }, 'a zebra'),
     person({ uuid: 'u5', parent: 'a1' }, 'in a third way'),
   ];
-  const takeFirst = (count: number) =>
-    reconcile(store, planClaudeCode({ name: 's-1', lines: linesOf(records.slice(0, count)), agents }));
+  const takeFirst = (count: number) => reconcile(store, withSubagent(records.slice(0, count)));
   takeFirst(7);
   const messages = [...store.entries.read('s-1-branch-u2', { own: true, kind: 'message' })];
   const report = messages.find(({ meta }) => meta.source === 'merge');
   store.entries.redact('s-1-branch-u2', report?.seq ?? 0, 'private');
   takeFirst(9);
   expect(said(store, 'a zebra')).toBe(1);
+});
+
+test('a report of a subagent that is erased is no work of a person: its source goes on in the same session', () => {
+  using store = openStore();
+  const records = [
+    person({ uuid: 'u1' }, 'ask'),
+    model({ uuid: 'k1', parent: 'u1' }, [calls('t1', 'Task')]),
+    person({ uuid: 'r1', parent: 'k1' }, [returns('t1', 'well')], { toolUseResult: { agentId: 'x1' } }),
+    model({ uuid: 'a1', parent: 'r1' }, [says('so')]),
+    person({ uuid: 'u2', parent: 'a1' }, 'in another way'),
+  ];
+  const takeFirst = (count: number) => reconcile(store, withSubagent(records.slice(0, count)));
+  takeFirst(3);
+  const report = [...store.entries.read('s-1', { kind: 'message' })].find(
+    ({ meta }) => meta.source === 'merge',
+  );
+  store.entries.redact('s-1', report?.seq ?? 0, 'private');
+  takeFirst(5);
+  const [last] = store.entries.read('s-1', { kind: 'message', last: 1 });
+  expect(JSON.stringify(last?.payload)).toContain('in another way');
+  expect(store.sessions.list({ all: true }).map(({ session }) => session)).not.toContain('s-1-2');
 });

@@ -135,16 +135,20 @@ function readIn(
   const hidden = new Map<Seq, (readonly [key: string, length: number])[]>();
   let ownWork: Seq | undefined;
   let range = 0;
+  let before: Entry | undefined;
   for (const entry of store.entries.read(session, { from, ...(at !== undefined && { to: at }) })) {
     while (range < ranges.length && entry.seq > (ranges[range]?.to ?? 0)) range += 1;
     const { hiddenBy } = ranges[range] ?? {};
     const isShown = ranges[range] !== undefined && hiddenBy === undefined;
     // What the source itself left is no concern of a person.
     if (isImportRewind(entry)) hidden.delete(entry.seq);
+    const isReport = isErasedReport(entry, before);
+    before = entry;
     // A base that a rewind hides is nothing to go on from.
     if (entry.seq === since && !isShown) ownWork = Number.POSITIVE_INFINITY;
     if (entry.key === undefined || !isOfImport(entry)) {
-      if (isShown && entry.seq > since && isSaid(entry)) ownWork = Math.max(ownWork ?? 0, entry.seq);
+      const isOwn = isShown && entry.seq > since && isSaid(entry) && !isReport;
+      if (isOwn) ownWork = Math.max(ownWork ?? 0, entry.seq);
       continue;
     }
     const key = keyOf(entry);
@@ -216,6 +220,12 @@ export function isImportRewind({ kind, payload }: Entry): boolean {
 export function isSaid({ kind, mark, meta }: Entry): boolean {
   if (meta.source === 'merge' && meta.context === false) return false;
   return kind === 'message' || kind === 'tool-result' || mark === 'boundary';
+}
+
+/** Whether an entry is what an import's merge delivered, where that was erased: the mark before it says whose it is. */
+function isErasedReport(entry: Entry, before: Entry | undefined): boolean {
+  const isMerge = before?.name?.startsWith('merge/') === true && before.meta.source === 'merge';
+  return isMerge && entry.kind === 'message' && isErased(entry);
 }
 
 /** The greatest figure of each kind. */
