@@ -1,4 +1,4 @@
-import { realpathSync } from 'node:fs';
+import { existsSync, realpathSync } from 'node:fs';
 
 /** Where a path leads; the path itself where it leads nowhere. */
 export function realOf(path: string): string {
@@ -22,8 +22,9 @@ export function withRealBeginning(pattern: string): readonly string[] {
 /** Where a path leads, as far as there is something: a directory may be gone, and the one above it not. */
 export function realBeginning(path: string): string {
   for (let end = path.length; end > 0; end = path.lastIndexOf('/', end - 1)) {
-    const real = realOf(path.slice(0, end));
-    if (real !== path.slice(0, end)) return `${real}${path.slice(end)}`;
+    const beginning = path.slice(0, end);
+    // What is not there is an error of `realpath`, which takes as long as dozens of looks.
+    if (existsSync(beginning)) return `${realOf(beginning)}${path.slice(end)}`;
   }
   return path;
 }
