@@ -180,7 +180,7 @@ const script = `
   import { runInNewContext } from 'node:vm';
   import { conversationsIn, discover, importConversation, SourceTable, transcriptTools } from '@tapedeck/runtime/import';
   import { openTapeStore } from '@tapedeck/tape';
-  setFlagsFromString('--semi-space-growth-factor=1 --heap-growing-percent=20 --expose-gc');
+  setFlagsFromString('--semi-space-growth-factor=1 --heap-growing-percent=10 --expose-gc');
   globalThis.gc = runInNewContext('globalThis.gc');
   const [file, db] = process.argv.slice(1);
   const store = openTapeStore(db, { durability: 'full' });

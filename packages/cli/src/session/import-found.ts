@@ -109,7 +109,7 @@ async function importAll(
   if (changed.length === 0) return { done: readable.flatMap(unchanged), refused: [], left: 0 };
   const clean = raw === true ? false : cleanerFor((await redactIn({ io, home })) ?? true);
   // Each transcript is garbage when it is on its tape.
-  io.saveMemory(20);
+  io.saveMemory(10);
   // From here on Ctrl-C ends the process the second time alone.
   const { signal } = io;
   const act = async (store: HomeStore) =>

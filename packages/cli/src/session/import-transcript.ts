@@ -80,7 +80,7 @@ export async function importTranscript(
   if (conversation !== undefined)
     return await writing(async (store) => {
       // Each record is garbage when it is on its tape.
-      io.saveMemory(20);
+      io.saveMemory(10);
       const done = await withProgress(context, (progress) =>
         importConversation(store, conversation, {
           ...{ ...how, clean: clean ?? false, again: true, now: () => io.now() },
