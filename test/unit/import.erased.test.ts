@@ -177,12 +177,12 @@ test('a prompt that was erased in a session names no branch of a copy of it', ()
     store,
     [
       ...source,
-      person({ uuid: 'u3', parent: 'u2' }, 'gone on with', { timestamp: later }),
+      person({ uuid: 'u3', parent: 'u2' }, 'a later prompt', { timestamp: later }),
       person({ uuid: 'u4', parent: 'a1' }, 'typed anew', { timestamp: later }),
     ].map((one) => ({ ...one, sessionId: 's-2', forkedFrom: { sessionId: 's-1' } })),
   );
   expect(store.sessions.find('s-2-branch-u2')?.parent).toBe('s-1');
-  expect([said(store, 'okapi'), said(store, 'gone on with'), said(store, 'typed anew')]).toEqual([0, 1, 1]);
+  expect([said(store, 'okapi'), said(store, 'a later prompt'), said(store, 'typed anew')]).toEqual([0, 1, 1]);
 });
 
 describe('what was erased is not stored again with a copy that comes after that', () => {
@@ -190,7 +190,7 @@ describe('what was erased is not stored again with a copy that comes after that'
 
   /** A record of the copy alone. */
   const on = {
-    ...person({ uuid: 'u9', parent: 'c-a1' }, 'gone on with', { timestamp: later }),
+    ...person({ uuid: 'u9', parent: 'c-a1' }, 'a later prompt', { timestamp: later }),
     sessionId: 's-2',
   };
 
@@ -206,7 +206,7 @@ describe('what was erased is not stored again with a copy that comes after that'
     takeOnce(store, [...copied(ended, 'c-'), on]);
     expect(texts.map((text) => said(store, text))).toEqual(before);
     expect(store.sessions.find('s-2')?.parent).toBe('s-1');
-    expect(JSON.stringify(view(store.views.entries('s-2')).messages)).toContain('gone on with');
+    expect(JSON.stringify(view(store.views.entries('s-2')).messages)).toContain('a later prompt');
   });
 
   test.each([
@@ -240,11 +240,11 @@ describe('what was erased is not stored again with a copy that comes after that'
     for (const text of [...texts, 'okapi']) expect([text, said(store, text)]).toEqual([text, 0]);
     takeOnce(store, [
       ...copied(source, prefix).slice(from),
-      queued('q2', 'gone on with'),
+      queued('q2', 'a later prompt'),
       { ...on, parentUuid: `${prefix}a1` },
     ]);
     for (const text of [...texts, 'okapi']) expect([text, said(store, text)]).toEqual([text, 0]);
-    expect(said(store, 'gone on with')).toBe(2);
+    expect(said(store, 'a later prompt')).toBe(2);
   });
 
   test('under the same ids, without the records with which its source begins', () => {
@@ -253,7 +253,7 @@ describe('what was erased is not stored again with a copy that comes after that'
     for (const text of texts) erase(store, 's-1', text);
     takeOnce(store, [...copied(ended, '').slice(2), { ...on, parentUuid: 'a1' }]);
     for (const text of texts) expect([text, said(store, text)]).toEqual([text, 0]);
-    expect(said(store, 'gone on with')).toBe(1);
+    expect(said(store, 'a later prompt')).toBe(1);
   });
 });
 

@@ -1,11 +1,11 @@
 import type { HomeStore } from '@tapedeck/tape';
-import { importedEvent, isObject } from '@tapedeck/tape/internal';
 import { commonOf, spineOf } from '../imported/change.ts';
 import { importedIn } from '../imported/imported.ts';
 import { sessionOf, sourceOf } from '../imported/origins.ts';
 import type { Base, ConversationPlan, ImportPlan } from '../plan/plan.ts';
 import { copiesIn } from './copies.ts';
 import { firstKeyIn } from './first-said.ts';
+import { originIn } from './kin.ts';
 
 /**
  * The session with which a new conversation that has a base has the longest beginning in common, by the keys and contents
@@ -49,6 +49,6 @@ function forksOf(store: HomeStore, from: string): readonly string[] {
 
 /** Whether a session is the main conversation of an import. */
 function isMain(store: HomeStore, id: string): boolean {
-  const [origin] = store.entries.read(id, { own: true, name: importedEvent, limit: 1 });
-  return isObject(origin?.payload) && origin.payload.conversation === undefined;
+  const origin = originIn(store, id);
+  return origin !== undefined && origin.conversation === undefined;
 }

@@ -115,8 +115,8 @@ function namedAs(name: string | undefined): (draft: Draft) => Draft {
 }
 
 /**
- * A conversation of a copy with what precedes the compaction in its source, as any copy repeats what it was made of: what the
- * boundary keeps in view is not behind it once more. Pure.
+ * Puts before a conversation that begins at a compaction what precedes that in its source, as copies of the whole source have
+ * it. What the boundary keeps in view does not follow it a second time. Pure.
  */
 export function behindCompaction(
   conversation: ConversationPlan,

@@ -7,7 +7,6 @@ import { isUnchanged, type Source } from '../sources/index.ts';
 import { type Excludes, makeExcludes } from './excludes.ts';
 import { looksLike } from './later-tools.ts';
 import { type Head, peek } from './peek.ts';
-
 import { realBeginning } from './real.ts';
 import { type Problem, Walk, type WalkedFile } from './walk.ts';
 

@@ -158,8 +158,8 @@ export interface Held {
 }
 
 /**
- * The one of some sources of which a file holds just what was read, whatever its time and its path are; undefined where it may
- * hold more, as one that cannot be read. A file that is not as long as any of them is not read.
+ * Finds the source of which a file holds exactly what was read, whatever the time and the path of the file are. Undefined where
+ * no source is like that, and for a file that cannot be read. A file whose length no source has is not read.
  */
 export async function heldBy(path: string, sources: readonly Source[]): Promise<Held | undefined> {
   if (sources.length === 0) return undefined;
