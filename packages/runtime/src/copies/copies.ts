@@ -232,7 +232,6 @@ class Copies {
   /** What was erased in sessions, by now. */
   erased(): ErasedRecords {
     this.#noteOthers();
-    this.#readOn();
     return this.#erased;
   }
 
@@ -258,7 +257,8 @@ class Copies {
   #noteOthers(): void {
     if (this.#noted === this.#round) return;
     this.#noted = this.#round;
-    for (const { id, head } of this.#store.sessions.list({ all: true })) {
+    for (const { id, head } of this.#store.sessions.list({ all: true, allRealms: true })) {
+      this.#erased.read({ id, head });
       const kin = this.#kin.get(id);
       if (kin !== undefined && kin.read !== head) this.#wrote.add(id);
     }
@@ -362,8 +362,6 @@ class Copies {
       this.#join(this.#byBoundary, compaction, id);
       put(this.#byBeginning, compaction, id);
     }
-    for (const entry of this.#store.entries.read(id, { own: true, kind: 'redaction', from }))
-      this.#erased.add(id, entry);
     const later = { kind: 'rewind', from: fromIf(above?.isRewound === false), limit: 1 } as const;
     const [rewind] = this.#store.entries.read(id, later);
     kin.read = info.head;

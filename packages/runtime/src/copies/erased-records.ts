@@ -1,4 +1,4 @@
-import type { Draft, Entry, HomeStore, Json, Seq } from '@tapedeck/tape';
+import type { Draft, Entry, HomeStore, Json, Seq, SessionInfo } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { isOfImport, keyOf } from '../imported/imported.ts';
 import { wholeDraft } from '../plan/later-draft.ts';
@@ -22,6 +22,8 @@ export class ErasedRecords {
   readonly #store: HomeStore;
   readonly #byTime = new Map<string, readonly Erased[]>();
   readonly #times = new Map<string, string>();
+  /** How far each tape was read. */
+  readonly #read = new Map<string, Seq>();
 
   constructor(store: HomeStore) {
     this.#store = store;
@@ -31,8 +33,16 @@ export class ErasedRecords {
     return this.#byTime.size === 0;
   }
 
-  /** Takes what a redaction of a session says. */
-  add(id: string, { ref = 0, payload }: Entry): void {
+  /** Takes what redactions in a session say by now: in one of a subagent, or a deleted one, they count as in any other. */
+  read({ id, head }: Pick<SessionInfo, 'id' | 'head'>): void {
+    const from = (this.#read.get(id) ?? 0) + 1;
+    if (head < from) return;
+    this.#read.set(id, head);
+    for (const entry of this.#store.entries.read(id, { own: true, kind: 'redaction', from }))
+      this.#add(id, entry);
+  }
+
+  #add(id: string, { ref = 0, payload }: Entry): void {
     const { timestamp, requestId } = isObject(payload) && isObject(payload.was) ? payload.was : {};
     if (typeof timestamp !== 'string') return;
     this.#byTime.set(timestamp, [...(this.#byTime.get(timestamp) ?? []), { id, seq: ref, requestId }]);
