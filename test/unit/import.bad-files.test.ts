@@ -158,6 +158,117 @@ test('records glued together are taken, counted and named with their place; --st
   expect(done[0]?.error).toMatchObject(refused);
 });
 
+const called = model({ uuid: 'a1', parent: 'u1' }, [calls('t1')]);
+const returned = person({ uuid: 'r1', parent: 'a1' }, [returns('t1', 'one')]);
+
+test.each([
+  [
+    'an id that was used before',
+    [hello, answer, { ...bye, uuid: 'a1' }, bye],
+    [[3, 'its id was used before, kept beside the conversation']],
+  ],
+  [
+    'the id of a copy that was used before',
+    [hello, answer, { ...bye, forkedFrom: { messageUuid: 'a1' } }],
+    [[3, 'its id was used before, taken as another record']],
+  ],
+  [
+    'itself as its parent',
+    [{ ...hello, parentUuid: 'u1' }, answer, { ...bye, parentUuid: 'u2' }],
+    [
+      [1, 'it is its own parent, taken as a beginning'],
+      [3, 'it is its own parent, taken as if it followed the record before it'],
+    ],
+  ],
+  [
+    'parents in a circle',
+    [
+      { ...hello, parentUuid: 'a1' },
+      answer,
+      { ...bye, parentUuid: 'u3' },
+      person({ uuid: 'u3', parent: 'u2' }, 'So'),
+    ],
+    [
+      [1, 'its parents lead back to it in a circle, taken as a beginning'],
+      [3, 'its parents lead back to it in a circle, taken as if it followed the record before it'],
+    ],
+  ],
+  [
+    'a call whose id was used before',
+    [hello, called, returned, model({ uuid: 'a2', parent: 'r1' }, [says('Again'), calls('t1')])],
+    [[4, 'the id of a call was used before, and the call is kept beside the conversation']],
+  ],
+])(
+  'a record with %s is taken, counted and named with its place; --strict refuses it there',
+  async (_, records, expected) => {
+    const content = jsonl(records);
+    const offsetOf = (at: number) => jsonl(records.slice(0, at - 1)).length;
+    const irregular = expected.map(([at, why]) => ({ line: at, offset: offsetOf(Number(at)), why }));
+    const all = await imported(content);
+    expect(countsOf(all)).toMatchObject({ irregular: irregular.length, skipped: 0 });
+    expect(all.done[0]?.brought?.irregular).toEqual(irregular);
+    const how = { chunks: [Buffer.from(content)] };
+    const { irregular: piped, counts } = readTranscript('s-1.jsonl', how);
+    expect([piped, [...counts.values()][0]?.irregular]).toEqual([irregular, irregular.length]);
+    const [{ line: at, offset }] = irregular as [(typeof irregular)[0]];
+    const data = expect.objectContaining({ line: at, offset, strict: true });
+    const refused = { code: 'IMPORT_UNKNOWN_FORMAT', data };
+    expect((await imported(content, { strict: true })).done[0]?.error).toMatchObject(refused);
+    expect(() => readTranscript('s-1.jsonl', { ...how, strict: true })).toThrow(
+      expect.objectContaining(refused),
+    );
+  },
+);
+
+test('of many irregular records the first hundred are named, and all are counted, whatever is wrong with each', async () => {
+  const repeats = Array.from({ length: 150 }, () => hello);
+  const codex = { type: 'response_item', payload: { type: 'message' } };
+  const all = await imported(jsonl([hello, ...repeats, codex]) + JSON.stringify(answer) + jsonl([bye]));
+  expect(countsOf(all)).toMatchObject({ irregular: 152 });
+  const { irregular = [] } = all.done[0]?.brought ?? {};
+  expect(irregular.map((one) => one.line)).toEqual(Array.from({ length: 100 }, (_, i) => i + 2));
+  expect(new Set(irregular.map(({ why }) => why))).toEqual(
+    new Set(['its id was used before, kept beside the conversation']),
+  );
+});
+
+test('--strict leaves out the file of a subagent that repeats an id, and takes the rest of its session', async () => {
+  using dir = tempDir();
+  using store = openStore();
+  mkdirSync(dir.file('s-1/subagents'), { recursive: true });
+  writeFileSync(dir.file('s-1.jsonl'), jsonl([hello, answer]));
+  const said = person({ uuid: 'x1' }, 'Look', { isSidechain: true, agentId: 'x' });
+  writeFileSync(dir.file('s-1/subagents/agent-x.jsonl'), jsonl([said, said]));
+  const { done, names } = await importFiles(store, [dir.path], { strict: true });
+  expect([done.map(({ error }) => error?.data.line), names]).toEqual([[undefined, 2], ['s-1']]);
+  const lenient = await importFiles(store, [dir.path]);
+  expect(lenient.names).toEqual(['s-1', 'agent-x']);
+  expect(lenient.done.map(({ brought }) => brought?.irregular.map((one) => one.line))).toEqual([[], [2]]);
+});
+
+test('what is irregular in a large file that grows is named as in one that is read at once', async () => {
+  using dir = tempDir();
+  using store = openStore();
+  const table = SourceTable.open(dir.file('sources.jsonl'));
+  const file = dir.file('s-1.jsonl');
+  const turns = Array.from({ length: 300 }, (_, i) => [
+    person({ uuid: `u${i}`, parent: i === 0 ? null : `a${i - 1}` }, 'x'.repeat(1000)),
+    model({ uuid: `a${i}`, parent: `u${i}` }, [says(`${i}`)]),
+  ]).flat();
+  const records = [...turns.slice(0, 10), turns[4], ...turns.slice(10), turns[599], turns[8]];
+  const found: unknown[] = [];
+  for (const count of [599, 600, 601, 602, 603]) {
+    writeFileSync(file, jsonl(records.slice(0, count)));
+    const { done } = await importFiles(store, [file], { table });
+    using other = openStore();
+    const whole = await importFiles(other, [file]);
+    const of = (one: FilesImported) => [one.done[0]?.brought?.counts, one.done[0]?.brought?.irregular];
+    expect(of({ ...whole, done })).toEqual(of(whole));
+    found.push(done[0]?.brought?.counts.irregular);
+  }
+  expect(found).toEqual([1, 1, 1, 2, 3]);
+});
+
 test('a figure of tokens that is no whole number counts as 0, and has its place', async () => {
   const usage = {
     input_tokens: -5,

@@ -51,7 +51,7 @@ const ofTranscript = {
   irregular_lines: z
     .array(z.strictObject({ line: whole, offset: whole, why: z.string() }))
     .describe(
-      'places of lines that were taken though something in them is wrong, such as several records on one, or one of another format; at most 100',
+      'places of lines that were taken though something in them is wrong, such as several records on one, one of another format, or an id that was used before; at most 100',
     ),
 };
 const inFile = { file: text('the file, as it was named') };

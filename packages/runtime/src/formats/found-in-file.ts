@@ -1,5 +1,5 @@
 import { type BadLine, type JsonLine, placesMax } from '../lines/json-lines.ts';
-import type { IrregularLine } from '../plan/irregular.ts';
+import type { IrregularLine } from '../plan/faulty-lines.ts';
 import { noCounts, type TranscriptCounts } from '../plan/transcript.ts';
 
 /** What was found in a file, or in a part of one. */

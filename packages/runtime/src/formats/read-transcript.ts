@@ -11,7 +11,14 @@ import { quote } from '@tapedeck/tape/internal';
 import type { OnProgress } from '@tapedeck/tape/store';
 import { ImportError } from '../lines/errors.ts';
 import { type BadLine, chunksOf, type JsonLines, parseJsonLines } from '../lines/json-lines.ts';
-import { Irregularities, type IrregularLine, irregularError, type RecordForm } from '../plan/irregular.ts';
+import {
+  assertRegular,
+  type FaultyLines,
+  type IrregularLine,
+  inOrder,
+  irregularLine,
+} from '../plan/faulty-lines.ts';
+import { Irregularities, type RecordForm } from '../plan/irregular.ts';
 import { planOf } from '../plan/one-conversation.ts';
 import type { ImportPlan } from '../plan/plan.ts';
 import { planClaudeCode } from './claude-code/plan-of.ts';
@@ -78,17 +85,15 @@ export function readTranscript(
   }
   const lines = parseJsonLines(shown(), { file, strict });
   const irregularIn = (own: RecordForm) => {
-    const found = new Irregularities(own, [claudeCode, sessionJsonl, ...forms]);
-    for (const line of lines.records) {
-      const irregular = found.look(line);
-      if (strict && irregular !== undefined) throw irregularError(irregular, file);
-    }
-    return found;
+    const irregular = new Irregularities(own, [claudeCode, sessionJsonl, ...forms]);
+    for (const line of lines.records) irregular.look(line);
+    return irregular.found;
   };
+  const how = strict ? { strictFor: file } : {};
   const has = (test: (value: JsonObject) => boolean) => lines.records.some(({ value }) => test(value));
   if (format !== 'claude-code' && has(isSessionRecord))
     return read('session-jsonl', planOf('session-jsonl', readSessionJsonl(lines, { file })), {
-      ...lines,
+      ...{ ...lines, ...how },
       found: irregularIn(sessionJsonl),
     });
   if (format === 'session-jsonl' || !has(isClaudeCode))
@@ -98,23 +103,30 @@ export function readTranscript(
       { data: { file } },
     );
   const plan = planClaudeCode({ name: basename(file, '.jsonl'), lines: lines.records });
-  return read('claude-code', plan, { ...lines, found: irregularIn(claudeCode) });
+  return read('claude-code', plan, { ...lines, ...how, found: irregularIn(claudeCode) });
 }
 
-/** A plan, with what is wrong with the lines of its file among its counts. */
+/**
+ * A plan, with what is wrong with the lines of its file among its counts. `strictFor`: the file, if it may have no irregular line.
+ * @throws IMPORT_UNKNOWN_FORMAT
+ */
 function read(
   format: TranscriptFormat,
   plan: ImportPlan,
-  lines?: JsonLines & { readonly found: Irregularities },
+  lines?: JsonLines & { readonly found: FaultyLines; readonly strictFor?: string },
 ): ReadPlan {
   if (lines === undefined) return { ...plan, format, bad: [], irregular: [] };
-  const { glued, truncated, skipped, bad, found } = lines;
-  const irregular = found.count;
-  const counts = [...plan.counts].map(
-    ([of, one], i) =>
-      [of, i === 0 ? { ...one, glued, truncated, irregular, skipped: one.skipped + skipped } : one] as const,
-  );
-  return { ...plan, format, bad, irregular: found.lines, counts: new Map(counts) };
+  const { glued, truncated, skipped, bad, found, strictFor } = lines;
+  const [file = ''] = plan.counts.keys();
+  const faults = inOrder(found.lines, plan.faults?.get(file) ?? []);
+  if (strictFor !== undefined) assertRegular(faults, strictFor);
+  const counts = new Map(plan.counts);
+  const one = counts.get(file);
+  if (one !== undefined) {
+    const more = { skipped: one.skipped + skipped, irregular: one.irregular + found.count };
+    counts.set(file, { ...one, glued, truncated, ...more });
+  }
+  return { ...plan, format, bad, irregular: faults.map(irregularLine), counts };
 }
 
 /** Whether a file begins as a saved session. */

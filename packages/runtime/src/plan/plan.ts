@@ -1,10 +1,12 @@
 /**
  * What a transcript holds: all files of a session as a plan of conversations (`plan.ts`), each of messages
  * (`transcript.ts`) whose end may still change (`open-end.ts`, `later-draft.ts`). `format.ts` is what each format has to know,
- * `irregular.ts` what is wrong with a record, `one-conversation.ts` the plan of a format without a tree. Imports `lines`.
+ * `irregular.ts` and `faulty-lines.ts` say what is wrong with records and where, `one-conversation.ts` is the plan of a format
+ * without a tree. Imports `lines`.
  */
 
 import type { Draft, Seq } from '@tapedeck/tape';
+import type { FaultyLine } from './faulty-lines.ts';
 import type { OpenEnd } from './open-end.ts';
 import type { TranscriptCounts } from './transcript.ts';
 
@@ -108,6 +110,8 @@ export interface ImportPlan {
   readonly derived: readonly DerivedEdge[];
   /** What was found in each file, by the `file` of its conversations. */
   readonly counts: ReadonlyMap<string, TranscriptCounts>;
+  /** The first faults that show beside other records alone, by the `file` of the conversations; the counts have all. */
+  readonly faults?: ReadonlyMap<string, readonly FaultyLine[]>;
   /**
    * Whether the id is a name that several sessions of the tool may have: one that begins in another way is then another
    * session, and not another version of the same.

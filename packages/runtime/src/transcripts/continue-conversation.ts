@@ -74,7 +74,7 @@ export async function continueConversation(
     const now: Source = { ...source, ...(await reading.read()), at };
     table.put([now]);
     const { session, key, name, ids, others: beside } = known;
-    const found = bothOf(known.before, reading.found({ counts: planned.counts, derived: 0 }));
+    const found = bothOf(known.before, reading.found({ counts: planned.counts, derived: 0, faults: [] }));
     const others = beside.flatMap(({ conversation, id }): Reconciled[] => {
       const info = store.sessions.find(id);
       return info === undefined ? [] : [{ conversation, session: info.session, ...nothing }];

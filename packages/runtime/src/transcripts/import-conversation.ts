@@ -125,7 +125,7 @@ export async function importConversation(
         failed.set(file, error);
       }
     }
-    const plan = await tool.plan(opened.map(({ reading }) => reading));
+    const plan = await planOf(tool.plan, opened);
     for (const { reading } of opened) {
       reading.assertWhole();
       if (excludes !== undefined) assertIncluded(reading, excludes);
@@ -278,6 +278,19 @@ async function open(
   return { file, seen, handle, reading: new FileReading(file, handle, how) };
 }
 
+/** The plan of files, without those that strictness leaves out. */
+async function planOf(
+  read: NonNullable<TranscriptTool['plan']>,
+  opened: readonly Opened[],
+): Promise<SourcePlan> {
+  const readings = opened.map(({ reading }) => reading);
+  const plan = await read(readings);
+  const left = readings.filter(({ error }) => error === undefined);
+  for (const reading of left)
+    reading.assertRegular(plan.faults?.get(plan.files.get(reading.path) ?? '') ?? []);
+  return left.every(({ error }) => error === undefined) ? plan : await read(readings);
+}
+
 /** Less is read at once. */
 const shownBytes = 256 * 1024;
 
@@ -342,5 +355,6 @@ function importOf(
   if (key === undefined) return said;
   const counts = plan.counts.get(key) ?? noCounts;
   const derived = file.role === 'main' ? plan.derived.length : 0;
-  return { ...said, brought: { sessions, ...reading.found({ counts, derived }) } };
+  const faults = plan.faults?.get(key) ?? [];
+  return { ...said, brought: { sessions, ...reading.found({ counts, derived, faults }) } };
 }

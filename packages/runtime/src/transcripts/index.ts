@@ -43,6 +43,7 @@ export {
   type RecordList,
   readJsonLines,
 } from '../lines/json-lines.ts';
+export type { Fault, FaultyLine, IrregularLine } from '../plan/faulty-lines.ts';
 export type {
   Identity,
   Place,
@@ -52,7 +53,6 @@ export type {
   SourcePlan,
   TranscriptTool,
 } from '../plan/format.ts';
-export type { IrregularLine } from '../plan/irregular.ts';
 export type {
   ConversationKind,
   ConversationPlan,

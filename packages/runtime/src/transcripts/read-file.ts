@@ -20,8 +20,9 @@ import {
   placesMax,
   type RecordList,
 } from '../lines/json-lines.ts';
+import { assertRegular, type FaultyLine, inOrder, irregularLine } from '../plan/faulty-lines.ts';
 import type { SourceFile, TranscriptTool } from '../plan/format.ts';
-import { Irregularities, irregularError } from '../plan/irregular.ts';
+import { Irregularities } from '../plan/irregular.ts';
 import type { Source } from '../sources/index.ts';
 import { transcriptTools } from './tools.ts';
 
@@ -68,9 +69,7 @@ export class FileReading implements SourceFile {
     try {
       this.#lines ??= await this.#read();
     } catch (error) {
-      if (this.role === 'main' || !(error instanceof ImportError)) throw error;
-      this.#error = error;
-      this.#lines = { records: [], glued: 0, truncated: 0, skipped: 0, bad: [] };
+      return this.#leaveOut(error);
     }
     return this.#lines;
   }
@@ -88,11 +87,19 @@ export class FileReading implements SourceFile {
   }
 
   /** What was found in it, by what became of its records; without faults of its lines, if they were not read. */
-  found({ counts, derived }: Pick<FoundInFile, 'counts' | 'derived'>): FoundInFile {
+  found({
+    counts,
+    derived,
+    faults,
+  }: Pick<FoundInFile, 'counts' | 'derived'> & {
+    /** Faults of records that show beside others alone. */
+    readonly faults: readonly FaultyLine[];
+  }): FoundInFile {
     const { glued = 0, truncated = 0, skipped = 0, bad = [] } = this.#lines ?? {};
-    const { count, lines } = this.#irregular;
-    const faults = { glued, truncated, irregular: count, skipped: counts.skipped + skipped };
-    return { counts: { ...counts, ...faults }, derived, bad, irregular: lines };
+    const { count, lines } = this.#irregular.found;
+    const more = { skipped: counts.skipped + skipped, irregular: counts.irregular + count };
+    const irregular = inOrder(lines, faults).map(irregularLine);
+    return { counts: { ...counts, glued, truncated, ...more }, derived, bad, irregular };
   }
 
   /** What is to be recorded of it. */
@@ -116,10 +123,32 @@ export class FileReading implements SourceFile {
     );
   }
 
+  /**
+   * Refuses a file that must have no irregular line, by what shows beside other records alone. One that its conversation can do
+   * without has no records from then on, and has `error`.
+   * @throws IMPORT_UNKNOWN_FORMAT at its first one
+   */
+  assertRegular(faults: readonly FaultyLine[]): void {
+    if (!this.#options.strict) return;
+    try {
+      assertRegular(faults, this.path);
+    } catch (error) {
+      this.#leaveOut(error);
+    }
+  }
+
+  /** Leaves a file out that its conversation can do without, and throws the error of any other. */
+  #leaveOut(error: unknown): JsonLines<RecordList> {
+    if (this.role === 'main' || !(error instanceof ImportError)) throw error;
+    this.#error = error;
+    this.#lines = { records: [], glued: 0, truncated: 0, skipped: 0, bad: [] };
+    return this.#lines;
+  }
+
   /** @throws IMPORT_UNKNOWN_FORMAT at the first irregular line of a file that must have none */
   #look(record: JsonLine): void {
-    const irregular = this.#irregular.look(record);
-    if (irregular !== undefined && this.#options.strict) throw irregularError(irregular, this.path);
+    this.#irregular.look(record);
+    if (this.#options.strict) assertRegular(this.#irregular.found.lines, this.path);
   }
 
   async #read(): Promise<JsonLines<RecordList>> {

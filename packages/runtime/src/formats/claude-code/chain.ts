@@ -11,6 +11,8 @@ export interface Chain {
   readonly trees: readonly (readonly CodeRecord[])[];
   /** The links that no record names: the record, its predecessor, and why. */
   readonly derived: readonly DerivedLink[];
+  /** The first record of each circle, which follows the one before it in place of its parent. */
+  readonly circular: ReadonlySet<CodeRecord>;
 }
 
 /** A link of a record to a predecessor that it does not name. */
@@ -48,7 +50,7 @@ export function chainOf(records: readonly CodeRecord[]): Chain {
     parents.set(record, parent);
     derived.set(record, { record, parent, ...reasonOf(record, parent, circular.has(record)) });
   }
-  return { records, parents, trees: treesOf(chained, rootOf), derived: [...derived.values()] };
+  return { records, parents, trees: treesOf(chained, rootOf), derived: [...derived.values()], circular };
 }
 
 /** Whether a record without a predecessor in the file has one all the same. */
@@ -62,12 +64,21 @@ function reasonOf(
   isCircular: boolean,
 ): Pick<DerivedEdge, 'why' | 'evidence'> {
   const before = `record ${ordinal} is the one before it`;
-  if (isCircular)
-    return { why: 'circle', evidence: `its parent ${record.parent} follows it in a circle; ${before}` };
+  if (isCircular) {
+    const fault = isOwnParent(record)
+      ? 'it is its own parent'
+      : `its parent ${record.parent} follows it in a circle`;
+    return { why: 'circle', evidence: `line ${record.line}, byte ${record.offset}: ${fault}; ${before}` };
+  }
   const why = isBoundary(record) || isSummary(record) ? 'compaction' : 'parent-missing';
   const named =
     record.parent === undefined ? 'it names no parent' : `its parent ${record.parent} is not in the file`;
   return { why, evidence: `${named}; ${before}` };
+}
+
+/** Whether a record names itself as its parent. */
+export function isOwnParent({ ordinal, parentAt }: CodeRecord): boolean {
+  return parentAt === ordinal;
 }
 
 /** Takes the predecessor of the first record of each circle away, and returns these records. */

@@ -25,6 +25,8 @@ export interface CodeRecord {
   readonly key: string;
   /** Its uuid; that of the record of which it is a copy, if it has another one. */
   readonly uuid: string | undefined;
+  /** Whether a record before it has the same. */
+  readonly isRepeat: boolean;
   readonly type: string;
   readonly sidechain: boolean;
   /** What an export of this project wrote into it. */

@@ -1,5 +1,6 @@
 import type { Draft } from '@tapedeck/tape';
 import { entryBytesMax } from '@tapedeck/tape/store';
+import type { FaultyLines } from '../../plan/faulty-lines.ts';
 import { keyPart } from '../../plan/key-part.ts';
 import { LaterDraft } from '../../plan/later-draft.ts';
 import type { ConversationPlan } from '../../plan/plan.ts';
@@ -9,10 +10,14 @@ import type { Chain } from './chain.ts';
 import type { Conversation, SpokenTurn } from './conversation.ts';
 
 /** What the conversations of a file do not show of how they were read. */
-export type ReadingCounts = Pick<TranscriptCounts, 'merged' | 'reordered' | 'dangling'>;
+export type ReadingCounts = Pick<TranscriptCounts, 'merged' | 'reordered' | 'dangling' | 'irregular'>;
 
 /** How the paths of a file were read. A message that several have counts once. Pure. */
-export function readingCounts({ records, parents }: Chain, paths: readonly Conversation[]): ReadingCounts {
+export function readingCounts(
+  { records, parents }: Chain,
+  paths: readonly Conversation[],
+  { count: irregular }: FaultyLines,
+): ReadingCounts {
   const merged = new Set<number>();
   const reordered = new Set<string>();
   for (const { turns, answers } of paths) {
@@ -24,7 +29,7 @@ export function readingCounts({ records, parents }: Chain, paths: readonly Conve
     if (!isChained) return false;
     return parentAt === undefined ? record.parent !== undefined : parents.get(record)?.ordinal !== parentAt;
   });
-  return { merged: merged.size, reordered: reordered.size, dangling: dangling.length };
+  return { merged: merged.size, reordered: reordered.size, dangling: dangling.length, irregular };
 }
 
 function isMerged(turn: SpokenTurn): turn is Extract<SpokenTurn, { kind: 'assistant' }> {

@@ -24,6 +24,8 @@ export interface Message {
   readonly stopped: boolean;
   /** Records with a block that does not fit the message; they are kept verbatim beside it. */
   readonly rest: readonly CodeRecord[];
+  /** Those of them with a call whose id was used before. */
+  readonly reused: readonly CodeRecord[];
 }
 
 /** The ids of calls that were made before. */
@@ -48,6 +50,7 @@ class MessageAgain implements Message {
   readonly calls: readonly Call[];
   readonly stopped: boolean;
   readonly rest: readonly CodeRecord[];
+  readonly reused: readonly CodeRecord[];
   readonly isEmpty: boolean;
   readonly #members: ModelTurn['members'];
   /** The calls that it made and that the provider executed. */
@@ -58,6 +61,7 @@ class MessageAgain implements Message {
     this.calls = exact(message.calls);
     this.stopped = message.stopped;
     this.rest = exact(message.rest);
+    this.reused = exact(message.reused);
     this.isEmpty = message.isEmpty;
     this.#members = turn.members;
     this.#foreign = exact(message.own.filter((id) => !ids.has(id)));
@@ -78,6 +82,7 @@ function messageOf({ members }: Pick<ModelTurn, 'members'>, claimed: Claimed): M
   const parts: Part[] = [];
   const calls: Call[] = [];
   const rest = new Set<CodeRecord>();
+  const reused = new Set<CodeRecord>();
   const repeats = new Repeats();
   const names = new Map<string, string>();
   for (const record of members) {
@@ -87,8 +92,10 @@ function messageOf({ members }: Pick<ModelTurn, 'members'>, claimed: Claimed): M
       if (repeats.has(block, record)) continue;
       const part = assistantPart(block) ?? providerResultPart(block, names);
       const call = part?.type === 'tool-call' ? idAndName(block) : undefined;
-      if (part === undefined || (call && claimed.has(call.toolCallId))) {
+      const isReused = call !== undefined && claimed.has(call.toolCallId);
+      if (part === undefined || isReused) {
         rest.add(record);
+        if (isReused) reused.add(record);
         continue;
       }
       parts.push(part);
@@ -100,7 +107,7 @@ function messageOf({ members }: Pick<ModelTurn, 'members'>, claimed: Claimed): M
   }
   const last = members.at(-1)?.raw.message;
   const stopped = isObject(last) && text(last.stop_reason) !== undefined;
-  return { parts, isEmpty: parts.length === 0, calls, stopped, rest: [...rest] };
+  return { parts, isEmpty: parts.length === 0, calls, stopped, rest: [...rest], reused: [...reused] };
 }
 
 /** The blocks of a message, by what costs little to compare. */

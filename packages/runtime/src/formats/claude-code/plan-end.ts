@@ -23,9 +23,14 @@ export function planEnd(
   const start = { ordinal: Number(state.ordinal), before: text(state.before) };
   const records = readRecords(lines, start);
   if (!isContinuation(records, text(state.parent)) || idsIn(records).some(has)) return undefined;
-  const { conversations, derived, end, reading } = planFile(lines, { key, name, kind: 'main' }, start);
+  const { conversations, derived, end, reading, faults } = planFile(
+    lines,
+    { key, name, kind: 'main' },
+    start,
+  );
   const [conversation, ...others] = conversations;
-  if (conversation === undefined || others.length > 0 || derived.length > 0) return undefined;
+  if (conversation === undefined || others.length > 0) return undefined;
+  if (derived.length > 0 || faults.length > 0) return undefined;
   const counts = countsOf(lines.length, conversations, reading);
   return { conversation, counts, end: end ?? sameEnd(lines, conversation, state) };
 }

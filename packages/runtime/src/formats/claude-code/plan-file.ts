@@ -1,12 +1,14 @@
 import type { Draft } from '@tapedeck/tape';
 import { nameFault } from '@tapedeck/tape/store';
 import type { RecordList } from '../../lines/json-lines.ts';
+import type { FaultyLine } from '../../plan/faulty-lines.ts';
 import type { OpenEnd } from '../../plan/open-end.ts';
 import type { ConversationPlan, DerivedEdge, ImportPlan, PlacedAside } from '../../plan/plan.ts';
 import { ByRecord } from './by-record.ts';
 import { chainOf, type DerivedLink } from './chain.ts';
 import { type ReadingCounts, readingCounts } from './counts.ts';
 import { asideDraft } from './drafts.ts';
+import { faultsIn } from './faults.ts';
 import { keptTails } from './kept.ts';
 import { openEndOf } from './open-end.ts';
 import { speaks } from './paths.ts';
@@ -36,6 +38,8 @@ export interface FileKey {
 export interface FilePlan
   extends Pick<ImportPlan, 'conversations' | 'derived' | 'exportOf' | 'passedOver' | 'end'> {
   readonly reading: ReadingCounts;
+  /** The first faults of its records. */
+  readonly faults: readonly FaultyLine[];
 }
 
 /**
@@ -104,9 +108,9 @@ export function planFile(
   // The others are of records that say nothing.
   derived.push(...edgesOf([...links.keys()], key, links));
   const paths = ways.flatMap((one) => one.ways).map(({ conversation }) => ({ ...conversation, beside: [] }));
-  const reading = readingCounts(chain, paths);
+  const faults = faultsIn(chain, paths);
   return {
-    ...{ conversations, derived, reading },
+    ...{ conversations, derived, reading: readingCounts(chain, paths, faults), faults: faults.lines },
     ...(exportOf !== undefined && { exportOf, passedOver: passedIn(records, exportOf) }),
     ...(end !== undefined && exportOf === undefined && { end }),
   };

@@ -3,15 +3,16 @@
  * each is, `plan-source.ts` reads those of a session, and all else is pure. `file-facts.ts` is what all records of a file
  * say together, `agents.ts` takes the subagents out of them, `chain.ts` links what is left, `paths.ts` finds the ways
  * through it (`places.ts` says which has which records), `read-way.ts` reads them, what they begin with together once
- * (`beginnings.ts`, `tree-reading.ts`), `kept.ts` finds what compactions kept, and `plan-file.ts` makes conversations of
- * them, by the rules of `turns`, `message`, `answers`, `blocks`, `drafts` and `weave`. Imports `formats`
- * and what lies below.
+ * (`beginnings.ts`, `tree-reading.ts`), `kept.ts` finds what compactions kept, `faults.ts` what is wrong with ids and
+ * parents, and `plan-file.ts` makes conversations of them, by the rules of `turns`, `message`, `answers`, `blocks`, `drafts`
+ * and `weave`. Imports `formats` and what lies below.
  */
 
 import type { Draft, JsonObject } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { nameFault, sha256 } from '@tapedeck/tape/store';
 import type { RecordList } from '../../lines/json-lines.ts';
+import type { FaultyLine } from '../../plan/faulty-lines.ts';
 import { keyPart } from '../../plan/key-part.ts';
 import type { ConversationPlan, DerivedEdge, ImportPlan } from '../../plan/plan.ts';
 import { text } from '../../plan/text.ts';
@@ -112,6 +113,10 @@ export function planClaudeCode({
       { file: key, records: lines.length, reading: top.reading },
       ...agentPlans.map(({ file, records, own: { reading } }) => ({ file, records, reading })),
     ]),
+    faults: faultsByFile([
+      { file: key, faults: top.faults },
+      ...agentPlans.map(({ file, own: { faults } }) => ({ file, faults })),
+    ]),
     // Where records of subagents are between the others, nothing is as plain as an end has to be.
     ...(top.end !== undefined && nested.agents.length + main.agents.length === 0 && { end: top.end }),
   };
@@ -151,10 +156,23 @@ function countsByFile(
       const of = conversations.filter((one) => one.file === file);
       const sum = (name: keyof ReadingCounts) =>
         [first, ...inside].reduce((total, one) => total + (one?.reading[name] ?? 0), 0);
-      const reading = { merged: sum('merged'), reordered: sum('reordered'), dangling: sum('dangling') };
+      const reading = {
+        ...{ merged: sum('merged'), reordered: sum('reordered') },
+        ...{ dangling: sum('dangling'), irregular: sum('irregular') },
+      };
       return [file, countsOf(first?.records ?? 0, of, reading)] as const;
     }),
   );
+}
+
+function faultsByFile(
+  read: readonly { readonly file: string; readonly faults: readonly FaultyLine[] }[],
+): ReadonlyMap<string, readonly FaultyLine[]> {
+  const byFile = Map.groupBy(
+    read.filter(({ faults }) => faults.length > 0),
+    ({ file }) => file,
+  );
+  return new Map([...byFile].map(([file, all]) => [file, all.flatMap(({ faults }) => faults)]));
 }
 
 /** The key of the first conversation in the file of a subagent. */

@@ -232,11 +232,13 @@ export class LineRecord implements CodeRecord {
     return this.type === 'assistant' ? this.#columns.named(this.#i) : undefined;
   }
 
+  get isRepeat(): boolean {
+    return this.#columns.rare(this.#i)?.hasOther === true;
+  }
+
   get key(): string {
     const { uuid } = this;
-    return uuid === undefined || this.#columns.rare(this.#i)?.hasOther === true
-      ? `cc:line:${this.ordinal}`
-      : `cc:${keyPart(uuid)}`;
+    return uuid === undefined || this.isRepeat ? `cc:line:${this.ordinal}` : `cc:${keyPart(uuid)}`;
   }
 
   get line(): number {

@@ -1,0 +1,46 @@
+import { type Fault, FaultyLines } from '../../plan/faulty-lines.ts';
+import { type Chain, isOwnParent } from './chain.ts';
+import type { Conversation } from './conversation.ts';
+import type { CodeRecord } from './records.ts';
+
+/** What is wrong with records of a file that shows beside its other records alone: ids that were used before, and circles. Pure. */
+export function faultsIn(
+  { records, parents, circular }: Chain,
+  paths: readonly Pick<Conversation, 'turns'>[],
+): FaultyLines {
+  const found = new FaultyLines();
+  const reused = reusedIn(paths);
+  for (const record of records) {
+    if (record.isRepeat) found.add(record, repeatOf(record));
+    if (circular.has(record)) found.add(record, circleAt(record, parents.get(record)));
+    if (reused.has(record)) found.add(record, ofCall);
+  }
+  return found;
+}
+
+/** The records with a call that has the id of one before it. */
+function reusedIn(paths: readonly Pick<Conversation, 'turns'>[]): ReadonlySet<CodeRecord> {
+  const reused = new Set<CodeRecord>();
+  for (const { turns } of paths)
+    for (const turn of turns)
+      if (turn.kind === 'assistant') for (const record of turn.message.reused) reused.add(record);
+  return reused;
+}
+
+const ofCall: Fault = {
+  fault: 'the id of a call was used before',
+  outcome: 'and the call is kept beside the conversation',
+};
+
+/** A copy of a record that is there, too, has an id of its own in the chain. */
+function repeatOf({ isChained }: CodeRecord): Fault {
+  const outcome = isChained ? 'taken as another record' : 'kept beside the conversation';
+  return { fault: 'its id was used before', outcome };
+}
+
+function circleAt(record: CodeRecord, parent: CodeRecord | undefined): Fault {
+  return {
+    fault: isOwnParent(record) ? 'it is its own parent' : 'its parents lead back to it in a circle',
+    outcome: parent === undefined ? 'taken as a beginning' : 'taken as if it followed the record before it',
+  };
+}
