@@ -52,6 +52,7 @@ function importedInPieces(texts: readonly string[], sizes: readonly number[]): n
       name,
       state: end?.state ?? {},
       has: (id: string) => ids.has(id),
+      hasErased: () => false,
     };
     const plan = end && claudeCode.planEnd?.(more, about);
     const wrote = plan && tape && reconcileEnd(store, tape, plan.conversation);

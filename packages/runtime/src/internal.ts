@@ -47,6 +47,8 @@ export {
 export { isAfter, newestAct, undoable } from './history/undo.ts';
 export { leftTape, reconcileEnd } from './import/reconcile-end.ts';
 export { forgottenDraft, originDraft } from './imported/forgotten.ts';
+export { hasOwnId } from './imported/imported.ts';
+export { QuotedTexts } from './imported/quoted-texts.ts';
 export {
   beginning,
   cannotRead,

@@ -1,6 +1,6 @@
 import type { Draft, Entry, HomeStore, Json, Seq, SessionInfo } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
-import { isOfImport, keyOf } from '../imported/imported.ts';
+import { hasOwnId, isOfImport, keyOf } from '../imported/imported.ts';
 import { wholeDraft } from '../plan/later-draft.ts';
 import { isAside } from '../plan/plan.ts';
 
@@ -22,6 +22,8 @@ export class ErasedRecords {
   readonly #store: HomeStore;
   readonly #byTime = new Map<string, readonly Erased[]>();
   readonly #times = new Map<string, string>();
+  /** The keys of those of which nothing says when, as far as no other record has them. */
+  readonly #keys = new Set<string>();
   /** How far each tape was read. */
   readonly #read = new Map<string, Seq>();
 
@@ -30,7 +32,7 @@ export class ErasedRecords {
   }
 
   get isEmpty(): boolean {
-    return this.#byTime.size === 0;
+    return this.#byTime.size === 0 && this.#keys.size === 0;
   }
 
   /** Takes what redactions in a session say by now: in one of a subagent, or a deleted one, they count as in any other. */
@@ -44,7 +46,11 @@ export class ErasedRecords {
 
   #add(id: string, { ref = 0, payload }: Entry): void {
     const { timestamp, requestId } = isObject(payload) && isObject(payload.was) ? payload.was : {};
-    if (typeof timestamp !== 'string') return;
+    if (typeof timestamp !== 'string') {
+      const [entry] = this.#store.entries.read(id, { from: ref, to: ref });
+      if (entry !== undefined && hasOwnId(keyOf(entry))) this.#keys.add(keyOf(entry));
+      return;
+    }
     this.#byTime.set(timestamp, [...(this.#byTime.get(timestamp) ?? []), { id, seq: ref, requestId }]);
     this.#times.set(`${id} ${ref}`, timestamp);
   }
@@ -54,6 +60,7 @@ export class ErasedRecords {
     const draft = spine[place];
     if (draft === undefined) return false;
     const { key = '', kind, mark, meta: { timestamp, requestId } = {} } = wholeDraft(draft);
+    if (this.hasKey(key)) return true;
     const isIt = (one: Erased) => {
       if (one.requestId !== requestId) return false;
       const from = Math.max(1, one.seq - near);
@@ -71,6 +78,11 @@ export class ErasedRecords {
       });
     };
     return this.#byTime.get(String(timestamp))?.some(isIt) === true;
+  }
+
+  /** Whether a record was erased under its own id, which no other record has, and of which nothing says when it was said. */
+  hasKey(key: string): boolean {
+    return this.#keys.has(key);
   }
 
   #timeIn(id: string, entry: Entry | undefined): Json | undefined {

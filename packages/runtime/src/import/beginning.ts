@@ -3,7 +3,6 @@ import { titleDraft } from '../edges/titles.ts';
 import { continuedNote, resumedBranchNote, resumedNote } from '../imported/copy-notes.ts';
 import { isStandIn } from '../plan/output.ts';
 import { inheritedOf } from './inherited-part.ts';
-import { erasedElsewhereOf } from './read-tape.ts';
 import type { Writing } from './writing.ts';
 
 /**
@@ -13,7 +12,6 @@ import type { Writing } from './writing.ts';
  * @param originOf makes what says where it comes from, of the time of what it inherits
  */
 export function beginningOf(
-  store: HomeStore,
   writing: Writing,
   {
     same,
@@ -25,9 +23,8 @@ export function beginningOf(
     readonly originOf: (timestamp: string | undefined) => Draft;
   },
 ): readonly Draft[] {
-  const { begun, conversation } = writing;
+  const { begun, conversation, erasedElsewhere } = writing;
   const { spine } = conversation;
-  const { erasedElsewhere } = erasedElsewhereOf(store, writing);
   const from = begun?.count ?? same;
   const left = spine
     .slice(from, same)

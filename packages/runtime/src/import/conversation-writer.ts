@@ -18,7 +18,7 @@ import { hasBase } from './base.ts';
 import { beginningOf, continuationNotes, exportNotes } from './beginning.ts';
 import { createInPieces } from './in-pieces.ts';
 import { isParted } from './parted.ts';
-import { beforeRewind, erasedElsewhereOf, knownIn, type ReadTape, readTape } from './read-tape.ts';
+import { beforeRewind, knownIn, type ReadTape, readTape } from './read-tape.ts';
 import { nothing, type Reconciled, repairsIn } from './reconciled.ts';
 import type { Writing } from './writing.ts';
 
@@ -154,7 +154,7 @@ export class ConversationWriter {
    * it was made, or needs the positions of what it inherits.
    */
   #goOnFrom({ cut, count, erased }: CopiedPart): Reconciled | undefined {
-    const { conversation } = this.#writing;
+    const { conversation, erasedElsewhere } = this.#writing;
     const info = this.#store.sessions.find(this.#session);
     const isFresh = info?.base === cut && info.head === cut + 1;
     if (info === undefined || !isFresh || conversation.keeps.size > 0) return undefined;
@@ -162,7 +162,7 @@ export class ConversationWriter {
     const elsewhere = countedElsewhere(this.#store, this.#writing, info);
     const { drafts } = changeOf(
       conversation,
-      { ...nothingImported, known, erased, elsewhere, ...erasedElsewhereOf(this.#store, this.#writing) },
+      { ...nothingImported, known, erased, elsewhere, erasedElsewhere },
       { same: count },
     );
     const whole = [...this.#beginning(count, erased), ...drafts].map(wholeDraft);
@@ -254,9 +254,9 @@ export class ConversationWriter {
 
   /** A new session without a parent, which appears when all of it is written. */
   #create(): Reconciled {
-    const { conversation } = this.#writing;
+    const { conversation, erasedElsewhere } = this.#writing;
     const elsewhere = countedElsewhere(this.#store, this.#writing);
-    const nothingYet = { ...nothingImported, elsewhere, ...erasedElsewhereOf(this.#store, this.#writing) };
+    const nothingYet = { ...nothingImported, elsewhere, erasedElsewhere };
     const batch = [this.#own.origin(this.#n), ...changeOf(conversation, nothingYet).drafts];
     // The first entry of a session says that it begins.
     const drafts = withRefs(batch, { plan: conversation, next: 2, shown: [] });
@@ -311,7 +311,7 @@ export class ConversationWriter {
 
   #beginning(same: number, erased: ReadonlySet<string>): readonly Draft[] {
     const originOf = (timestamp: string | undefined) => this.#own.origin(this.#n, timestamp);
-    return beginningOf(this.#store, this.#writing, { same, erased, originOf });
+    return beginningOf(this.#writing, { same, erased, originOf });
   }
 
   #read(isNew: boolean): ReadTape {

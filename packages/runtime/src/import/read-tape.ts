@@ -47,19 +47,10 @@ export function readTape(
     erased: own.erased.union(above.erased),
     elsewhere: countedElsewhere(store, writing, info),
     beside: knownIn(store, others),
-    ...erasedElsewhereOf(store, writing),
+    erasedElsewhere: writing.erasedElsewhere,
   };
   const back = backIn(store, writing, info?.id, imported);
   return { head, hash: headHash, imported, change: changeOf(conversation, imported, back), back };
-}
-
-/** What was erased in other sessions: who names the session wants it again. */
-export function erasedElsewhereOf(
-  store: HomeStore,
-  { as }: Pick<Writing, 'as'>,
-): Pick<Imported, 'erasedElsewhere'> {
-  const erased = as === undefined ? copiesIn(store).erased() : undefined;
-  return erased === undefined || erased.isEmpty ? {} : { erasedElsewhere: erased };
 }
 
 /** The keys that sessions have. */

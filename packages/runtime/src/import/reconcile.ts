@@ -9,6 +9,7 @@ import type { OnProgress } from '@tapedeck/tape/store';
 import { beginsLike } from '../copies/begins-like.ts';
 import { beginningIn, behindCompaction } from '../copies/behind-compaction.ts';
 import { copiesIn } from '../copies/copies.ts';
+import { type ErasedInPlan, erasedIn } from '../copies/erased-in-plan.ts';
 import type { Begun } from '../copies/family.ts';
 import { behindResumed, type Resumed, resumedFrom } from '../copies/resumed.ts';
 import { recordDerived } from '../edges/derived.ts';
@@ -82,6 +83,7 @@ export function reconcile(
   const bases = new Map<string, Base>();
   let resumed: Resumed | undefined;
   const tree = treeOf(store, plan);
+  const erasedElsewhere = as === undefined ? erasedIn(store, plan, clean) : undefined;
   // Of one conversation alone nothing is shared.
   const isTree = plan.conversations.some(({ kind }) => kind === 'branch');
   const made = isTree ? new Map<Draft, Draft>() : undefined;
@@ -104,7 +106,7 @@ export function reconcile(
     if (given === firstAgent) placeOwn();
     const known = exported === undefined ? given : withBase(given, exported);
     const begun = known.base === undefined ? wholes.get(known.parent?.key ?? '') : undefined;
-    const whole = prepared(known, clean, made, begun);
+    const whole = withoutErasedTitle(prepared(known, clean, made, begun), erasedElsewhere);
     if (isTree && known.base === undefined) wholes.set(whole.key, whole.spine);
     // Who names the session wants another one beside those that are here.
     const mayBeCopy = whole.kind === 'main' && as === undefined;
@@ -128,7 +130,7 @@ export function reconcile(
     if (over !== undefined && over.refused === undefined && as === undefined)
       deleteMisplaced(store, plan, conversation, { written: over.session, origins });
     const writer = new ConversationWriter(store, {
-      ...{ plan, conversation, from, origins, tree },
+      ...{ plan, conversation, from, origins, tree, erasedElsewhere },
       begun: begunOf(conversation, spines.get(conversation.parent?.key ?? '')),
       counted: found === undefined ? new Map() : countedIn(conversation, found),
       rewritten: typeof rewritten === 'function' ? rewritten(conversation) : rewritten,
@@ -170,6 +172,15 @@ export function reconcile(
   mergeEnded(store, plan, (key) => placed(key)?.session);
   copies.end();
   return [...done.values()];
+}
+
+/** A conversation without its title, if that quotes what was erased. */
+function withoutErasedTitle(
+  conversation: ConversationPlan,
+  erased: Pick<ErasedInPlan, 'hasTitle'> | undefined,
+): ConversationPlan {
+  const { title, ...others } = conversation;
+  return title !== undefined && erased?.hasTitle(title) === true ? others : conversation;
 }
 
 /** A session, and all that it shows. */

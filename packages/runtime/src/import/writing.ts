@@ -1,5 +1,6 @@
 import type { JsonObject, TapeError } from '@tapedeck/tape';
 import type { OnProgress } from '@tapedeck/tape/store';
+import type { ErasedInPlan } from '../copies/erased-in-plan.ts';
 import type { Begun } from '../copies/family.ts';
 import type { Shown } from '../imported/imported.ts';
 import type { SharedCounts } from '../imported/ledger.ts';
@@ -25,6 +26,8 @@ export interface Writing {
   readonly tree: SharedCounts | undefined;
   /** What it has in common with its parent, where the session of that is as it was just written. */
   readonly begun: Begun | undefined;
+  /** What was erased of it here: who names the session wants it again. */
+  readonly erasedElsewhere: ErasedInPlan | undefined;
   readonly rewritten: boolean;
   readonly as: string | undefined;
   readonly origins: Origins;

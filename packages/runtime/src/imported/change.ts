@@ -41,7 +41,8 @@ export function changeOf(
   let aside = 0;
   const catchUp = (after: number): void => {
     for (let one = fresh[aside]; one !== undefined && one.after <= after; one = fresh[aside]) {
-      drafts.push(asideLeft(one, plan, isGone));
+      const left = asideLeft(one, plan, isGone);
+      drafts.push(tape.erasedElsewhere?.hasAside(left) === true ? withoutContent(left) : left);
       aside += 1;
     }
   };

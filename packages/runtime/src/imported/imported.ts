@@ -49,8 +49,10 @@ export interface Imported {
   readonly requests: ReadonlyMap<string, JsonObject>;
   /** The tokens that were counted elsewhere, and count no more here. */
   readonly elsewhere?: Counted | undefined;
-  /** What was erased in other sessions that have the same records, wherever they have them. */
-  readonly erasedElsewhere?: { has(spine: readonly Draft[], place: number): boolean };
+  /** What was erased in other sessions that have the same records, wherever they have them, and what beside them quotes it. */
+  readonly erasedElsewhere?:
+    | { has(spine: readonly Draft[], place: number): boolean; hasAside(draft: Draft): boolean }
+    | undefined;
   /** The keys of what other sessions of the same conversation have. */
   readonly beside?: ReadonlySet<string>;
   /** The last position that readers see of a conversation that went on here. */
@@ -76,6 +78,14 @@ export const nothingImported: Imported = {
 /** The key of a draft, of which an entry of a tape may be a later writing. */
 export function keyOf({ key = '' }: { readonly key?: string | undefined }): string {
   return key.replace(/^u:/, '').replace(/~again\d+$/, '');
+}
+
+/** Ids that tools give to records. */
+const uuid = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/;
+
+/** Whether a key has the id of its record, which no other record has. */
+export function hasOwnId(key: string): boolean {
+  return uuid.test(key);
 }
 
 /**

@@ -62,6 +62,8 @@ export interface KnownEnd {
   readonly state: JsonObject;
   /** Whether an id is one of those before the end; it may say so of one that is not, seldom. */
   readonly has: (id: string) => boolean;
+  /** Whether something was erased in the home: a record that quotes what was said before the end may quote that. */
+  readonly hasErased: () => boolean;
 }
 
 /** What follows the part of a conversation before an open end, and where the next reading can begin. */

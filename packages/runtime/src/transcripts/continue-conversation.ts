@@ -1,4 +1,5 @@
 import type { HomeStore } from '@tapedeck/tape';
+import { copiesIn } from '../copies/copies.ts';
 import type { FoundFile } from '../discovery/index.ts';
 import { bothOf, type FoundInFile, foundBefore } from '../formats/found-in-file.ts';
 import { leftTape, reconcileEnd } from '../import/reconcile-end.ts';
@@ -65,7 +66,10 @@ export async function continueConversation(
   try {
     const reading = new FileReading(file, handle, { strict, from: known.from });
     const { records } = await reading.lines();
-    const planned = tool.planEnd(records, { ...known, has: idsHave(known.ids) });
+    const planned = tool.planEnd(records, {
+      ...{ ...known, has: idsHave(known.ids) },
+      hasErased: () => hasErased(store),
+    });
     reading.assertWhole();
     const directories = new Set([...known.directories, ...reading.directories]);
     if (excludes !== undefined && [...directories].some(excludes)) return undefined;
@@ -88,6 +92,13 @@ export async function continueConversation(
   } finally {
     handle.close();
   }
+}
+
+/** Whether something was erased in a home, by now. */
+function hasErased(store: HomeStore): boolean {
+  const copies = copiesIn(store);
+  copies.begin();
+  return !copies.erased().isEmpty;
 }
 
 /** Records where a source can be read on, if it can be, and is large. */
@@ -165,6 +176,7 @@ function foundBeforeEnd(
   },
 ): FoundInFile | undefined {
   const rest = [...records.values().filter((record) => record.line >= line)];
-  const counts = tool.planEnd?.(rest, { session, key, name, state, has: () => false })?.counts;
+  const nothingElse = { has: () => false, hasErased: () => false };
+  const counts = tool.planEnd?.(rest, { ...{ session, key, name, state }, ...nothingElse })?.counts;
   return counts && foundBefore(found, { line, records: rest, counts });
 }

@@ -17,9 +17,10 @@ import { type CodeRecord, isLinked, readRecords } from './records.ts';
  */
 export function planEnd(
   lines: RecordList,
-  { session, key, name, state, has }: KnownEnd,
+  { session, key, name, state, has, hasErased }: KnownEnd,
 ): EndPlan | undefined {
   if (!lines.values().every(({ value }) => isPlain(value, session))) return undefined;
+  if (lines.values().some(({ value }) => value.type === 'last-prompt') && hasErased()) return undefined;
   const start = { ordinal: Number(state.ordinal), before: text(state.before) };
   const records = readRecords(lines, start);
   if (!isContinuation(records, text(state.parent)) || idsIn(records).some(has)) return undefined;

@@ -1,0 +1,71 @@
+import type { Draft, HomeStore } from '@tapedeck/tape';
+import type { Cleaner } from '../imported/cleaner.ts';
+import { asideLeft } from '../imported/erased.ts';
+import { QuotedTexts } from '../imported/quoted-texts.ts';
+import { wholeDraft } from '../plan/later-draft.ts';
+import type { ImportPlan } from '../plan/plan.ts';
+import { copiesIn } from './copies.ts';
+import type { ErasedRecords } from './erased-records.ts';
+
+/** What of a plan was erased in sessions of a home, and what else in it quotes that. */
+export interface ErasedInPlan {
+  /** Whether what a conversation has in a place was erased. */
+  has(spine: readonly Draft[], place: number): boolean;
+  /** Whether a record beside a conversation was erased, or quotes what was. */
+  hasAside(draft: Draft): boolean;
+  /** Whether a title quotes what was erased. */
+  hasTitle(title: string): boolean;
+}
+
+/** What of a plan was erased in sessions of a home; undefined for a home in which nothing was. */
+export function erasedIn(
+  store: HomeStore,
+  plan: ImportPlan,
+  clean: Cleaner | undefined,
+): ErasedInPlan | undefined {
+  const records = copiesIn(store).erased();
+  if (records.isEmpty) return undefined;
+  let known: QuotedTexts | undefined;
+  const texts = () => {
+    known ??= textsOf(records, plan, clean);
+    return known;
+  };
+  return {
+    has: (spine, place) => records.has(spine, place),
+    hasAside: (draft) => records.hasKey(draft.key ?? '') || texts().areIn(wholeDraft(draft).payload),
+    hasTitle: (title) => texts().has(title),
+  };
+}
+
+/** The texts of what was erased, as the source still has them, with their secrets and without. */
+function textsOf(
+  records: ErasedRecords,
+  { conversations }: ImportPlan,
+  clean: Cleaner | undefined,
+): QuotedTexts {
+  const texts = new QuotedTexts();
+  const add = (draft: Draft) => {
+    const { payload } = wholeDraft(draft);
+    texts.addSaid(payload);
+    if (clean !== undefined) texts.addSaid(clean.draft({ kind: draft.kind, payload }).payload);
+  };
+  for (const conversation of conversations) {
+    const isGone = knownOnce((place) => records.has(conversation.spine, place));
+    const { spine, asides, shared = 0 } = conversation;
+    for (let place = shared; place < spine.length; place += 1) {
+      const draft = spine[place];
+      if (draft !== undefined && isGone(place)) add(draft);
+    }
+    for (const one of asides) if (asideLeft(one, conversation, isGone) !== one.draft) add(one.draft);
+  }
+  return texts;
+}
+
+function knownOnce(isIt: (place: number) => boolean): (place: number) => boolean {
+  const known = new Map<number, boolean>();
+  return (place) => {
+    const found = known.get(place) ?? isIt(place);
+    known.set(place, found);
+    return found;
+  };
+}

@@ -1,0 +1,65 @@
+import { isObject } from '@tapedeck/tape/internal';
+import { sha256 } from '@tapedeck/tape/store';
+
+/** Some fields quote no more of a text than its beginning. */
+const quotedMax = 100;
+
+/** A title that was cut has at least so much of a text. */
+const cutMin = 40;
+
+/** How a cut text ends. */
+const cutEnd = /\s*(?:…|\.{3})$/;
+
+/** Texts, and whether other ones quote them: as a whole, or their beginnings, as the title of a session does. */
+export class QuotedTexts {
+  readonly #marks = new Set<string>();
+
+  /** Takes the texts in a value that are more than an id, or a word of a format. */
+  addSaid(value: unknown): void {
+    for (const { text, isSaid } of textsIn(value)) if (isSaid) this.add(text);
+  }
+
+  add(text: string): void {
+    const line = lineOf(text);
+    if (line === '') return;
+    this.#marks.add(markOf(line.slice(0, quotedMax)));
+    if (line.length > cutMin) this.#marks.add(cutMark(line));
+  }
+
+  has(text: string): boolean {
+    const line = lineOf(text);
+    if (this.#marks.has(markOf(line.slice(0, quotedMax)))) return true;
+    const begun = line.replace(cutEnd, '');
+    return begun !== line && begun.length >= cutMin && this.#marks.has(cutMark(begun));
+  }
+
+  /** Whether something in a value quotes one of the texts. */
+  areIn(value: unknown): boolean {
+    return textsIn(value).some(({ text }) => this.has(text));
+  }
+}
+
+function lineOf(text: string): string {
+  return text.replace(/\s+/g, ' ').trim();
+}
+
+function cutMark(line: string): string {
+  return markOf(`${line.slice(0, cutMin)}…`);
+}
+
+function markOf(text: string): string {
+  return sha256(text).slice(0, 24);
+}
+
+interface FoundText {
+  readonly text: string;
+  /** Whether it is more than an id, or a word of the format. */
+  readonly isSaid: boolean;
+}
+
+function textsIn(value: unknown, name = ''): readonly FoundText[] {
+  if (typeof value === 'string') return [{ text: value, isSaid: name === 'text' || /\s/.test(value.trim()) }];
+  if (Array.isArray(value)) return value.flatMap((one) => textsIn(one, name));
+  if (!isObject(value) || ArrayBuffer.isView(value)) return [];
+  return Object.entries(value).flatMap(([field, one]) => textsIn(one, field));
+}
