@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { note, user, view } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
@@ -7,6 +7,7 @@ import { jsonError } from '../support/cli.ts';
 import { atFullSize, sized } from '../support/size.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { tempHome } from '../support/temp-home.ts';
+import { jsonl, person } from '../support/transcript.ts';
 
 /** A transcript whose records follow one another, by name. */
 const transcript = (...names: string[]): string =>
@@ -270,6 +271,50 @@ test('the name of a session that is no import is not taken, unless another one b
   ]);
   const other = await home.here(['import', file, '--json']);
   expect([other.code, JSON.parse(other.stdout)]).toMatchObject([0, { names: ['main-2'], entries: 3 }]);
+});
+
+test('an import names what a session is beside that has not the name of its transcript', async () => {
+  using home = tempHome();
+  using dir = tempDir();
+  const write = (name: string, ...texts: readonly string[]) => {
+    // Names that differ by case alone may be one file.
+    const folder = name.toLowerCase() === name ? 'small' : 'capitals';
+    mkdirSync(dir.file(folder), { recursive: true });
+    const records = texts.map((text, i) =>
+      person({ uuid: `${name}${i}`, parent: i === 0 ? null : `${name}${i - 1}` }, text, { sessionId: name }),
+    );
+    const file = dir.file(`${folder}/${name}.jsonl`);
+    writeFileSync(file, jsonl(records));
+    return file;
+  };
+  const importing = async (...words: string[]) =>
+    (await home.tape(['import', ...words])).stdout.trimEnd().split('\n').slice(1);
+  home.session('taken', user('Mine'));
+  expect(await importing(write('taken', 'Theirs'))).toEqual([
+    'taken-2 is new beside taken, another session of that name',
+  ]);
+  const file = write('s-1', 'Hello');
+  expect(await importing(file)).toEqual([]);
+  {
+    using store = home.open();
+    store.entries.append('s-1', [user('Said here')]);
+  }
+  write('s-1', 'Hello', 'Said there');
+  expect(await importing(file)).toEqual(['s-1-2 is new beside s-1, which goes on in another way']);
+  expect(await importing(file)).toEqual([]);
+  expect(await importing(write('S-1', 'In capitals'))).toEqual([
+    'S-1-3 is new beside s-1, whose name differs by case or Unicode form alone',
+  ]);
+  for (const name of ['ta', 'tb', 'tc', 'td', 'te']) {
+    home.session(name, user('Mine'));
+    write(name, 'Theirs');
+  }
+  const all = await importing(dir.path, '--yes');
+  expect(all.slice(0, 3)).toEqual(
+    all.slice(0, 3).map(() => expect.stringContaining('another session of that name')),
+  );
+  expect(all.slice(3)).toEqual(['… and 2 other sessions']);
+  expect(await importing(dir.path, '--yes')).toEqual([]);
 });
 
 test.runIf(sized(false, true, true))('a pipe without end is refused once it has given too much', async () => {

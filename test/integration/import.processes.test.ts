@@ -122,6 +122,45 @@ test.each([1, 2, 3, 4, 5, 6])(
   },
 );
 
+test.each([
+  ['imports.stage', 0],
+  ['imports.append', 0],
+  ['imports.publish', 0],
+  ['lineage.fork', 0],
+  ['entries.append', 0],
+  ['entries.append', 20],
+] as const)(
+  'an import that another one overtakes at %s counts the entries that it wrote itself, behind %s lines',
+  async (method, count) => {
+    using dir = tempDir();
+    using home = tempHome();
+    using alone = openStore();
+    using store = home.open();
+    const lines = transcript(150_000);
+    const write = (some: readonly string[]) =>
+      writeFileSync(dir.file(`${session}.jsonl`), some.map((line) => `${line}\n`).join(''));
+    write(lines.slice(0, count));
+    for (const one of [alone, store]) await importFiles(one, [dir.path]);
+    write(lines);
+    let theirs: number | undefined;
+    const overtaking = wrapStore(store, ({ method: called, act }) => {
+      if (called !== method || theirs !== undefined) return act();
+      const { stdout } = spawnSync(process.execPath, [tapeProgram, 'import', dir.path, '--yes', '--json'], {
+        env: { HOME: dir.path, TAPE_HOME: home.path, TAPE_TRUST_HOME: '1' },
+      });
+      theirs = Number(JSON.parse(String(stdout)).entries);
+      return act();
+    }) as SqliteTapeStore;
+    const addedTo = async (one: SqliteTapeStore) =>
+      (await importFiles(one, [dir.path])).done
+        .flatMap(({ brought }) => brought?.sessions ?? [])
+        .reduce((sum, { added }) => sum + added, 0);
+    const ours = await addedTo(overtaking);
+    expect(theirs).toBeGreaterThan(0);
+    expect(ours + Number(theirs)).toBe(await addedTo(alone));
+  },
+);
+
 test('imports that are killed at any moment end as one import of the whole', {
   timeout: 300_000,
 }, async () => {

@@ -389,6 +389,42 @@ test('call ids that are reused keep each its result, and session ids that are pa
   expect([names, done[0]?.error]).toEqual([[expect.stringMatching(/^claude-code-[0-9a-f]{12}$/)], undefined]);
 });
 
+test('sessions whose ids differ by case alone are imported under names that do not, with their branches and subagents', async () => {
+  using dir = tempDir();
+  using store = openStore();
+  for (const [name, agent] of [
+    ['s-a', 'x'],
+    ['S-A', 'X'],
+  ] as const) {
+    const records = [
+      { ...hello, uuid: `${name}1` },
+      { ...answer, uuid: `${name}2`, parentUuid: `${name}1` },
+      { ...bye, uuid: `${name}3`, parentUuid: `${name}2` },
+      { ...answer, uuid: `${name}4`, parentUuid: `${name}1` },
+      { ...bye, uuid: `${name}5`, parentUuid: `${name}4` },
+    ].map((record) => ({ ...record, sessionId: name }));
+    // In a folder of its own, for such names may be those of one file.
+    const folder = dir.file(`${agent === 'x' ? 'small' : 'capital'}/${name}/subagents`);
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(`${folder}/../../${name}.jsonl`, jsonl(records));
+    const said = person({ uuid: `${name}6` }, 'Look', { isSidechain: true, agentId: agent, sessionId: name });
+    writeFileSync(`${folder}/agent-${agent}.jsonl`, jsonl([said]));
+  }
+  const { names, done } = await importFiles(store, [dir.path]);
+  expect(done.map(({ error }) => error)).toEqual([undefined, undefined, undefined, undefined]);
+  expect(names).toHaveLength(6);
+  expect(new Set(names.map((name) => name.toLowerCase())).size).toBe(6);
+  expect(names.map((name) => [...store.entries.read(name, { kind: 'message' })].length).sort()).toEqual([
+    1, 1, 3, 3, 3, 3,
+  ]);
+  expect([...store.verify()]).toEqual([]);
+  const again = await importFiles(store, [dir.path]);
+  expect(again.names.toSorted()).toEqual(names.toSorted());
+  expect(
+    again.done.flatMap(({ brought }) => brought?.sessions ?? []).filter(({ added }) => added > 0),
+  ).toEqual([]);
+});
+
 test('a file of a subagent that is no transcript is left out alone; without the main file nothing is imported', async () => {
   using dir = tempDir();
   using store = openStore();

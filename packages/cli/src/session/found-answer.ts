@@ -4,6 +4,7 @@ import type { Context } from '../context.ts';
 import { describeError } from '../errors/describe.ts';
 import { jsonText, pathText, safe } from '../escape.ts';
 import { exit } from '../exit.ts';
+import { besideLines } from '../output/beside.ts';
 import { counted } from '../output/counted.ts';
 import { foundJson, foundText, importedText, passedText } from '../output/found.ts';
 import { type Pending, parted, type ToolFound } from './conversations.ts';
@@ -86,7 +87,9 @@ export async function sayDone(
   if (options.jsonl === true) for (const file of files) await io.out(`${jsonText(file)}\n`);
   else {
     const isWhole = leftOut.length + refused.length + passedText(passed).length === 0;
-    await answer({ json, quiet: json.names.join('\n'), human: importedText(tools, done, isWhole) });
+    const beside = besideLines(done.flatMap(({ brought }) => brought ?? []));
+    const human = [importedText(tools, done, isWhole), ...beside].join('\n');
+    await answer({ json, quiet: json.names.join('\n'), human });
   }
   sayLeftOut([...leftOut, ...refused], status);
   for (const { file, brought } of done) if (brought !== undefined) sayLines(brought, file.path, status);

@@ -2,6 +2,7 @@ import type { Brought, FileImport, FoundFile, Reconciled } from '@tapedeck/runti
 import type { Answer } from '../context.ts';
 import { describeError } from '../errors/describe.ts';
 import { commandLine } from '../escape.ts';
+import { besideLines } from '../output/beside.ts';
 import { counted } from '../output/counted.ts';
 
 /** What the import of one source says of it, for programs. */
@@ -100,6 +101,9 @@ export function receiptOf(brought: readonly Brought[], files: readonly FileImpor
     human:
       entries === 0
         ? `${name} has all records already: nothing to do`
-        : `Imported ${name}: ${counted(entries, 'entry', 'entries')}${among} from ${counted(records, 'record')} (${off_path} off the path, ${counted(compactions, 'compaction')}, ${counted(repaired, 'call')} without a result${concluded}${replaced}${back})`,
+        : [
+            `Imported ${name}: ${counted(entries, 'entry', 'entries')}${among} from ${counted(records, 'record')} (${off_path} off the path, ${counted(compactions, 'compaction')}, ${counted(repaired, 'call')} without a result${concluded}${replaced}${back})`,
+            ...besideLines(brought),
+          ].join('\n'),
   };
 }

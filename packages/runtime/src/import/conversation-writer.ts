@@ -8,18 +8,19 @@ import { isRefusal } from '../edges/refusal.ts';
 import { changeOf, commonOf, saysNothingNew, spineOf } from '../imported/change.ts';
 import { refusalOf } from '../imported/forgotten.ts';
 import { importedIn, nothingImported, rewindMode, type Shown } from '../imported/imported.ts';
-import { sourceOf } from '../imported/origins.ts';
-import { OwnSessions } from '../imported/own-sessions.ts';
+import { originOf, sourceOf } from '../imported/origins.ts';
+import { type Beside, OwnSessions } from '../imported/own-sessions.ts';
 import { withRefs } from '../imported/refs.ts';
 import { ImportError } from '../lines/errors.ts';
 import { wholeDraft } from '../plan/later-draft.ts';
 import type { Base } from '../plan/plan.ts';
+import { appendDrafts, type Wrote } from './append-drafts.ts';
 import { hasBase } from './base.ts';
 import { beginningOf, continuationNotes, exportNotes } from './beginning.ts';
 import { createInPieces } from './in-pieces.ts';
 import { isParted } from './parted.ts';
 import { beforeRewind, knownIn, type ReadTape, readTape } from './read-tape.ts';
-import { nothing, type Reconciled, repairsIn } from './reconciled.ts';
+import { nothing, type Reconciled } from './reconciled.ts';
 import type { Writing } from './writing.ts';
 
 /** How long another import may need to finish a session that it has begun. */
@@ -43,6 +44,7 @@ export class ConversationWriter {
   #n = 1;
   #next = 1;
   #session: string;
+  #beside: Beside | undefined;
 
   constructor(store: HomeStore, writing: Writing) {
     this.#store = store;
@@ -69,7 +71,9 @@ export class ConversationWriter {
     const isExport = writing.plan.exportOf !== undefined && base !== undefined;
     const isNew = isExport && !sessions.some((one) => hasBase(store, one, base));
     this.#n = isNew ? this.#next : best + 1;
-    this.#session = (isNew ? undefined : sessions[best]) ?? this.#own.freeName(this.#n);
+    const known = isNew ? undefined : sessions[best];
+    this.#session = known ?? this.#own.freeName(this.#n);
+    if (known === undefined) this.#beside = this.#own.besideOf(this.#n, sessions[best]);
     this.#shown = (isNew ? undefined : shown[best]) ?? [];
   }
 
@@ -168,13 +172,13 @@ export class ConversationWriter {
     const whole = [...this.#beginning(count, erased), ...drafts].map(wholeDraft);
     this.#assertNotForgotten();
     try {
-      this.#store.entries.append(this.#session, whole, { expectHead: info.headHash });
+      const wrote = appendDrafts(this.#store, this.#session, whole, info.headHash);
+      return this.#receipt({ created: wrote.added > 0, ...wrote });
     } catch (error) {
       // Another import of the same source was faster: the session is compared like any other.
       if (isCode(error, 'TAPE_STALE_HEAD') || isCode(error, 'TAPE_KEY_CONFLICT')) return undefined;
       throw error;
     }
-    return this.#receipt({ created: true, added: whole.length, rewound: false, ...repairsIn(whole) });
   }
 
   /** Why nothing is written: it was deleted, or it is part of a session that was. */
@@ -203,12 +207,15 @@ export class ConversationWriter {
    */
   #update(begin?: (same: number, erased: ReadonlySet<string>) => readonly Draft[]): Reconciled {
     for (let tries = 1; ; tries += 1) {
-      const tape = this.#read(begin !== undefined);
-      if (begin === undefined && isParted(this.#store, this.#writing, { ...tape, session: this.#session }))
+      // Another import of the same source may have begun the fork, which is then compared like any other session.
+      const isNew = begin !== undefined && originOf(this.#store, this.#session) === undefined;
+      const tape = this.#read(isNew);
+      if (!isNew && isParted(this.#store, this.#writing, { ...tape, session: this.#session }))
         return this.#goOnBeside(tape);
       try {
-        const first = begin?.(tape.change.same, tape.imported.erased) ?? [];
-        return this.#receipt({ created: begin !== undefined, ...this.#append(tape, first) });
+        const first = isNew ? begin(tape.change.same, tape.imported.erased) : [];
+        const wrote = this.#append(tape, first);
+        return this.#receipt({ created: isNew && wrote.added > 0, ...wrote });
       } catch (error) {
         // A key that another import used meanwhile is noticed before the head.
         const isOvertaken = isCode(error, 'TAPE_STALE_HEAD') || isCode(error, 'TAPE_KEY_CONFLICT');
@@ -228,6 +235,7 @@ export class ConversationWriter {
     const parent = this.#session;
     this.#n = this.#next;
     this.#session = this.#own.freeName(this.#n);
+    this.#beside = { session: parent, why: 'parted' };
     const last = before?.rewindTo ?? spineOf(imported.shown)[same - 1]?.seq;
     const cut = last ?? conversation.base?.cut;
     this.#shown = this.#shown.filter(({ seq }) => seq <= (cut ?? 1));
@@ -269,6 +277,7 @@ export class ConversationWriter {
       } catch (error) {
         const codes = ['TAPE_EXISTS', 'TAPE_NO_SESSION', 'TAPE_KEY_CONFLICT'] as const;
         if (!codes.some((code) => isCode(error, code))) throw error;
+        if (this.#isRenamed(error)) continue;
         // Another import of the same source was faster: the session is there, to be compared like any other.
         if (this.#appears()) return this.#update();
         if (tries >= triesMax) throw error;
@@ -296,17 +305,28 @@ export class ConversationWriter {
     // The conversation had a session before, of which nothing was left when the user returned to where it began.
     for (let n = 2; this.#store.sessions.list({ parent, key, deleted: true }).length > 0; n += 1)
       key = `${wanted}~${n}`;
-    try {
-      return this.#store.lineage.fork(parent, {
-        name: this.#session,
-        ...(title !== undefined && { title }),
-        ...request,
-        key,
-      }).session;
-    } catch (error) {
-      if (!isCode(error, 'TAPE_KEY_CONFLICT') || typeof error.data.session !== 'string') throw error;
-      return error.data.session;
-    }
+    for (;;)
+      try {
+        return this.#store.lineage.fork(parent, {
+          name: this.#session,
+          ...(title !== undefined && { title }),
+          ...request,
+          key,
+        }).session;
+      } catch (error) {
+        if (this.#isRenamed(error)) continue;
+        if (!isCode(error, 'TAPE_KEY_CONFLICT') || typeof error.data.session !== 'string') throw error;
+        return error.data.session;
+      }
+  }
+
+  /** Gives the session the next name where its own was refused, since it looks like that of another one. */
+  #isRenamed(error: unknown): boolean {
+    if (!isCode(error, 'TAPE_EXISTS') || error.data.near === undefined || this.#writing.as !== undefined)
+      return false;
+    this.#beside ??= { session: String(error.data.session), why: 'alike' };
+    this.#session = this.#own.freeName(this.#n, this.#session);
+    return true;
   }
 
   #beginning(same: number, erased: ReadonlySet<string>): readonly Draft[] {
@@ -328,23 +348,23 @@ export class ConversationWriter {
   #append(
     { head, hash, imported, change: { rewindTo, drafts }, back }: ReadTape,
     first: readonly Draft[],
-  ): Omit<Reconciled, 'conversation' | 'session' | 'created'> {
+  ): Wrote {
     const rewind = rewindTo === undefined ? [] : [rewindDraft(rewindTo)];
     const whole = [...rewind, ...first, ...drafts].map(wholeDraft);
     const { conversation: plan } = this.#writing;
     const shown =
       back?.shown ?? imported.shown.filter(({ seq }) => rewindTo === undefined || seq <= rewindTo);
-    if (whole.length > 0) {
-      this.#assertNotForgotten();
-      const batch = withRefs(whole, { plan, next: head + 1, shown });
-      this.#store.entries.append(this.#session, batch, { expectHead: hash });
-    }
-    const added = first.length + drafts.length;
-    return { added, rewound: rewindTo !== undefined, ...repairsIn(whole) };
+    if (whole.length > 0) this.#assertNotForgotten();
+    const batch = withRefs(whole, { plan, next: head + 1, shown });
+    return appendDrafts(this.#store, this.#session, batch, hash);
   }
 
   #receipt(wrote: Omit<Reconciled, 'conversation' | 'session'> & { readonly session?: string }): Reconciled {
-    return { conversation: this.#writing.conversation.key, session: this.#session, ...wrote };
+    const beside = wrote.created && this.#beside;
+    return {
+      ...{ conversation: this.#writing.conversation.key, session: this.#session, ...wrote },
+      ...(beside && { beside }),
+    };
   }
 
   #exists(session: string): boolean {

@@ -4,9 +4,10 @@ import type { Cleaner } from '../imported/cleaner.ts';
 import { importedIn, isImportRewind, isSaid, keyOf } from '../imported/imported.ts';
 import { wholeDraft } from '../plan/later-draft.ts';
 import { type ConversationPlan, isAside } from '../plan/plan.ts';
+import { appendDrafts } from './append-drafts.ts';
 import { rewindDraft } from './conversation-writer.ts';
 import { prepared } from './reconcile.ts';
-import { type Reconciled, repairsIn } from './reconciled.ts';
+import type { Reconciled } from './reconciled.ts';
 
 /** A session as an import left it. */
 export interface LeftTape {
@@ -68,14 +69,11 @@ export function reconcileEnd(
   const { rewindTo, drafts } = changeOf(conversation, imported);
   const batch = [...(rewindTo === undefined ? [] : [rewindDraft(rewindTo)]), ...drafts.map(wholeDraft)];
   try {
-    if (batch.length > 0) store.entries.append(session, batch, { expectHead: head });
+    const wrote = appendDrafts(store, session, batch, head);
+    return { conversation: plan.key, session: info.session, created: false, ...wrote };
   } catch (error) {
     // Another import was faster, or the session takes nothing: the way through all of it says which.
     if (error instanceof TapeError) return undefined;
     throw error;
   }
-  return {
-    ...{ conversation: plan.key, session: info.session, created: false },
-    ...{ added: drafts.length, rewound: rewindTo !== undefined, ...repairsIn(batch) },
-  };
 }

@@ -1,4 +1,5 @@
 import type { Draft, TapeError } from '@tapedeck/tape';
+import type { Beside } from '../imported/own-sessions.ts';
 import type { ImportError } from '../lines/errors.ts';
 
 /** What an import wrote of one conversation. */
@@ -12,6 +13,8 @@ export interface Reconciled {
   readonly rewound: boolean;
   /** Whether the source has less than the session, as one that was shortened, or an older copy. */
   readonly isBehind?: true;
+  /** Of a session that is new, and has not the name of its conversation: the one that has it, and why it is not that. */
+  readonly beside?: Beside;
   /** Secrets that were replaced in these entries. */
   readonly redacted: number;
   /** Those of them that were too large, and say how large. */

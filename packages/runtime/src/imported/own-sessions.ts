@@ -11,6 +11,13 @@ interface Sought {
   readonly origins: Origins;
 }
 
+/** The session beside which another one is made. */
+export interface Beside {
+  readonly session: string;
+  /** It is of the same conversation, and goes on in another way; or it is another one, which has the name, or one like it. */
+  readonly why: 'parted' | 'named' | 'alike';
+}
+
 /**
  * The sessions that one conversation has here: several where one of them went on here, or where files of it differ. The first
  * has the name of the conversation, unless something else has it.
@@ -32,11 +39,21 @@ export class OwnSessions {
     return sessions;
   }
 
-  /** The first name from the nth on that is free. */
-  freeName(n: number): string {
-    let i = n;
-    while (this.#exists(this.#nameAt(i))) i += 1;
-    return this.#nameAt(i);
+  /** The first name from the nth on that is free, behind one that was refused. */
+  freeName(n: number, refused?: string): string {
+    let isBehind = refused === undefined;
+    for (let i = n; ; i += 1) {
+      const name = this.#nameAt(i);
+      if (isBehind && !this.#exists(name)) return name;
+      isBehind ||= name === refused;
+    }
+  }
+
+  /** What the nth one stands beside: the given one of the same conversation, or what has the name of the first. */
+  besideOf(n: number, own: string | undefined): Beside | undefined {
+    if (n > 1) return own === undefined ? undefined : { session: own, why: 'parted' };
+    const other = this.#store.sessions.find(this.#nameAt(1))?.session;
+    return other === undefined ? undefined : { session: other, why: 'named' };
   }
 
   /** Where the nth session comes from, as an event, with the time of what it inherits of its own conversation. */

@@ -33,6 +33,7 @@ export { type ReconcileOptions, reconcile } from '../import/reconcile.ts';
 export type { Reconciled } from '../import/reconciled.ts';
 export { type Cleaner, cleanerFor } from '../imported/cleaner.ts';
 export { Origins } from '../imported/origins.ts';
+export type { Beside } from '../imported/own-sessions.ts';
 export { ImportError, type ImportErrorCode } from '../lines/errors.ts';
 export {
   type BadLine,

@@ -1,0 +1,21 @@
+import type { Draft, HomeStore } from '@tapedeck/tape';
+import { type Reconciled, repairsIn } from './reconciled.ts';
+
+/** What an import wrote of some drafts. */
+export type Wrote = Pick<Reconciled, 'added' | 'rewound' | 'redacted' | 'omitted'>;
+
+/**
+ * Appends drafts behind a head in one transaction. Where another import of the same source was faster with the same drafts,
+ * these are no entries of this one.
+ */
+export function appendDrafts(
+  store: HomeStore,
+  session: string,
+  drafts: readonly Draft[],
+  expectHead: string | undefined,
+): Wrote {
+  const added = drafts.length === 0 ? 0 : store.entries.append(session, drafts, { expectHead }).added;
+  const written = added === 0 ? [] : drafts;
+  const rewinds = written.filter(({ kind }) => kind === 'rewind').length;
+  return { added: added - rewinds, rewound: rewinds > 0, ...repairsIn(written) };
+}
