@@ -257,6 +257,53 @@ describe('what was erased is not stored again with a copy that comes after that'
   });
 });
 
+describe('a prompt that was erased does not come back with a copy under another id', () => {
+  const time = (ms: number) => ({ timestamp: new Date(Date.UTC(2026, 2, 12, 9, 0, 0, ms)).toISOString() });
+  const prompt = (sessionId: string, uuid: string, text: string, ms: number) => ({
+    ...person({ uuid }, text, time(ms)),
+    sessionId,
+  });
+  const taken = (...files: readonly (readonly Raw[])[]) => {
+    const store = openStore();
+    for (const file of files) take(store, file);
+    return store;
+  };
+
+  test('where it is alone at the beginning', () => {
+    const states = Array.from({ length: 12 }, (_, n) => ({ type: 'mode', mode: `${n}`, sessionId: 's-1' }));
+    const store = taken([...states, prompt('s-1', 'u1', 'an okapi', 17)]);
+    erase(store, 's-1', 'okapi');
+    const on = { ...person({ uuid: 'u9', parent: 'c-u1' }, 'a later prompt', time(900)), sessionId: 's-2' };
+    takeOnce(store, [prompt('s-2', 'c-u1', 'an okapi', 17), on]);
+    expect([said(store, 'okapi'), said(store, 'a later prompt')]).toEqual([0, 1]);
+  });
+
+  test('where what is beside it was said at the same time, and what is next to that was not', () => {
+    const first = [
+      prompt('s-1', 'u1', 'hello', 1),
+      model({ uuid: 'a1', parent: 'u1' }, [says('hi')], time(5)),
+    ];
+    const note = { ...person({ uuid: 'n2', parent: 'a1' }, 'a reminder', time(17)), isMeta: true };
+    const source = [...first, note, person({ uuid: 'u2', parent: 'n2' }, 'an okapi', time(17))];
+    const store = taken(source);
+    erase(store, 's-1', 'okapi');
+    takeOnce(store, copied(source, 'c-'));
+    expect([said(store, 'okapi'), said(store, 'a reminder')]).toEqual([0, 1]);
+  });
+
+  test('but what begins at another time, or in whole seconds, is another one', () => {
+    for (const [ms, other] of [
+      [17, 18],
+      [0, 0],
+    ] as const) {
+      const store = taken([prompt('s-1', 'u1', 'an okapi', ms)]);
+      erase(store, 's-1', 'okapi');
+      takeOnce(store, [prompt('s-2', 'v1', 'a zebra', other)]);
+      expect(said(store, 'zebra')).toBe(1);
+    }
+  });
+});
+
 const linesOf = (records: readonly Raw[]) => parseJsonLines([Buffer.from(jsonl(records))]).records;
 
 /** A session with a subagent, which says that all is well. */

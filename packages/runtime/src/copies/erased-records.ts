@@ -16,7 +16,8 @@ const near = 10;
 
 /**
  * What was erased in the sessions of a home, by when their sources had said it. A record that was said at the same time is the
- * same one where it has its id, its request or its compaction, or where one beside it was said at the same time, too.
+ * same one where it has its id, its request or its compaction, where one beside it was said at the same time, too, or where both
+ * begin a conversation.
  */
 export class ErasedRecords {
   readonly #store: HomeStore;
@@ -71,11 +72,18 @@ export class ErasedRecords {
       const entry = around[at];
       if (entry === undefined || entry.kind !== kind || entry.mark !== mark) return false;
       if (keyOf(entry) === key || requestId !== undefined || mark === 'boundary') return true;
-      return [-1, 1].some((step) => {
-        // Where all records have one time, it tells nothing.
-        const time = timeOf(spine[place + step]) ?? timestamp;
-        return time !== timestamp && time === this.#timeIn(one.id, around[at + step]);
-      });
+      // Where all records have one time, it tells nothing.
+      const other = (time: Json | undefined) => (time === timestamp ? undefined : time);
+      const isPrompt = kind === 'message' && isExact(timestamp);
+      // What is beside a prompt, as a reminder is, may have been said with it.
+      const reach = isPrompt ? near : 1;
+      const beside = (step: -1 | 1) => [
+        found(spine, { place, step, reach }, (next) => other(wholeDraft(next).meta?.timestamp)),
+        found(around, { place: at, step, reach }, (next) => other(this.#timeIn(one.id, next))),
+      ];
+      const [before, after] = [beside(-1), beside(1)];
+      if ([before, after].some(([own, its]) => own !== undefined && own === its)) return true;
+      return isPrompt && before.every((time) => time === undefined) && this.#isBeginning(one, timestamp);
     };
     return this.#byTime.get(String(timestamp))?.some(isIt) === true;
   }
@@ -85,11 +93,34 @@ export class ErasedRecords {
     return this.#keys.has(key);
   }
 
-  #timeIn(id: string, entry: Entry | undefined): Json | undefined {
-    return entry === undefined ? undefined : (entry.meta.timestamp ?? this.#times.get(`${id} ${entry.seq}`));
+  #timeIn(id: string, { meta, seq }: Entry): Json | undefined {
+    return meta.timestamp ?? this.#times.get(`${id} ${seq}`);
+  }
+
+  /** Whether no message of a session precedes an entry but of the same time. Subagents that are started at once begin at one time. */
+  #isBeginning({ id, seq }: Erased, timestamp: Json | undefined): boolean {
+    if (this.#store.sessions.find(id)?.kind !== 'session') return false;
+    for (const entry of this.#store.entries.read(id, { kind: 'message', to: seq - 1 }))
+      if (this.#timeIn(id, entry) !== timestamp) return false;
+    return true;
   }
 }
 
-function timeOf(draft: Draft | undefined): Json | undefined {
-  return draft === undefined ? undefined : wholeDraft(draft).meta?.timestamp;
+/** What is found first of the elements before or behind a place. */
+function found<T, R>(
+  list: readonly T[],
+  { place, step, reach }: { readonly place: number; readonly step: -1 | 1; readonly reach: number },
+  of: (one: T) => R | undefined,
+): R | undefined {
+  for (let i = 1; i <= reach; i += 1) {
+    const one = list[place + i * step];
+    const value = one === undefined ? undefined : of(one);
+    if (value !== undefined) return value;
+  }
+  return undefined;
+}
+
+/** Whether a time tells one prompt from others: where a tool writes whole seconds, several have the same. */
+function isExact(timestamp: Json | undefined): boolean {
+  return typeof timestamp === 'string' && /\.\d*[1-9]/.test(timestamp);
 }
