@@ -22,6 +22,9 @@ const illegal = [
   'é',
   'read\u0000',
   'functions.read:0',
+  'constructor',
+  '__proto__',
+  'toString',
 ];
 
 const echo = tool({ inputSchema: z.object({ say: z.string() }), execute: async ({ say }) => `said ${say}` });
@@ -69,7 +72,7 @@ describe.each(modes)('$name', (mode) => {
   });
 
   test('is offered the tools of a deck under names that it accepts, and each can be called', async () => {
-    const names = ['echo', 'fs.read', 'fs/read', 'fs_read', '1st', 'x'.repeat(80)];
+    const names = ['echo', 'fs.read', 'fs/read', 'fs_read', '1st', 'x'.repeat(80), 'constructor', 'toString'];
     const say = (name: string, i: number) => ({ id: `c${i}`, name, arguments: { say: `${i}` } });
     await using s = await served(
       mode,

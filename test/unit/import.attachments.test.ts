@@ -1,6 +1,8 @@
 import { parseJsonLines, planClaudeCode, reconcile } from '@tapedeck/runtime/import';
-import { view } from '@tapedeck/tape';
-import { expect, test } from 'vitest';
+import { user, view } from '@tapedeck/tape';
+import { describe, expect, test } from 'vitest';
+import { ask } from '../support/provider/ask.ts';
+import { modes } from '../support/provider/modes.ts';
 import { saidIn } from '../support/said.ts';
 import { openStore } from '../support/store.ts';
 import { calls, jsonl, model, person, returns, says } from '../support/transcript.ts';
@@ -138,4 +140,32 @@ test('what a command of the program printed is sent with the next prompt', () =>
     person({ uuid: 'u2', parent: 's1' }, 'And now'),
   );
   expect(said).toEqual([`user: <command-name>/cost</command-name>\n${printed.content}\nAnd now`]);
+});
+
+describe.each(modes)('$name', (mode) => {
+  test.each([
+    [
+      'tools are named like what every object of JavaScript has',
+      ['constructor', '__proto__', 'hasOwnProperty'].flatMap((name, i) => [
+        person({ uuid: `u${i}`, parent: i === 0 ? null : `r${i - 1}` }, `Call ${name}`),
+        model({ uuid: `a${i}`, parent: `u${i}` }, [calls(`c${i}`, name)]),
+        person({ uuid: `r${i}`, parent: `a${i}` }, [returns(`c${i}`)]),
+      ]),
+    ],
+    [
+      'files are videos',
+      [
+        person({ uuid: 'u1' }, [
+          { type: 'text', text: 'Look' },
+          { type: 'document', source: { type: 'base64', media_type: 'video/mp4', data: 'AAAA' } },
+        ]),
+      ],
+    ],
+  ])('accepts what an imported session has where %s', async (_, records) => {
+    using store = openStore();
+    const { records: lines } = parseJsonLines([Buffer.from(jsonl(records))]);
+    reconcile(store, planClaudeCode({ name: 's-1', lines }));
+    store.entries.append('s-1', [user('Go on.')]);
+    expect(await ask(mode, store.views.entries('s-1'))).toMatchObject({ refused: undefined });
+  });
 });

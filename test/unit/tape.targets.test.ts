@@ -220,6 +220,7 @@ describe('files of the user', () => {
     ['a picture for who reads texts alone', png, { ...compatible, textOnly: true }],
     ['a bitmap', { ...png, mediaType: 'image/bmp' }, anthropic],
     ['a sound', { ...png, mediaType: 'audio/wav' }, anthropic],
+    ['a video', { ...png, mediaType: 'video/mp4' }, compatible],
     [
       'what another provider keeps',
       { ...png, data: { type: 'reference', reference: { google: 'f' } } },

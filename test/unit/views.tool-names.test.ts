@@ -18,6 +18,8 @@ describe('the name under which a provider is shown a tool', () => {
     expect(legalToolName('1st')).toMatch(/^_1st_[0-9a-f]{16}$/);
     expect(legalToolName('')).toMatch(/^__[0-9a-f]{16}$/);
     expect(legalToolName('x'.repeat(100))).toMatch(/^x{47}_[0-9a-f]{16}$/);
+    expect(legalToolName('constructor')).toMatch(/^constructor_[0-9a-f]{16}$/);
+    expect(legalToolName('__proto__')).toMatch(/^__proto___[0-9a-f]{16}$/);
   });
 
   test('is never that of another tool, not even of one that is named like it', () => {

@@ -1,6 +1,6 @@
 import type { Json } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
-import { namesFault, objects, toolNamePattern } from './chat.ts';
+import { isToolName, namesFault, objects, toolNamePattern } from './chat.ts';
 import { brokenText, imageTypes, isBase64 } from './protocol.ts';
 import { isSealed, signatureOf } from './signed.ts';
 
@@ -162,8 +162,7 @@ function assistantBlockFault(block: Block, said: Said): string | undefined {
 function useFault({ type, id, name, input }: Block, { ids, asked, running }: Said): string | undefined {
   const pattern = type === 'tool_use' ? /^[a-zA-Z0-9_-]+$/ : /^srvtoolu_[a-zA-Z0-9_]+$/;
   if (!pattern.test(String(id))) return `${type}.id: String should match pattern '${pattern.source}'`;
-  if (!toolNamePattern.test(String(name)))
-    return `${type}.name: String should match pattern '${toolNamePattern.source}'`;
+  if (!isToolName(name)) return `${type}.name: String should match pattern '${toolNamePattern.source}'`;
   if (!isObject(input)) return `${type}.input: Input should be a valid dictionary`;
   if (ids.has(String(id))) return '`tool_use` ids must be unique';
   ids.add(String(id));

@@ -213,9 +213,14 @@ export function imageFault(url: Json | undefined): string | undefined {
 /** The name of a tool, in every protocol. */
 export const toolNamePattern = /^[a-zA-Z0-9_-]{1,64}$/;
 
+/** Whether a value is the name of a tool. */
+export function isToolName(name: Json | undefined): name is string {
+  return typeof name === 'string' && toolNamePattern.test(name);
+}
+
 /** The fault of the names of tools that a request offers. */
 export function namesFault(names: readonly (Json | undefined)[]): string | undefined {
-  const wrong = names.find((name) => !toolNamePattern.test(String(name)));
+  const wrong = names.find((name) => !isToolName(name));
   if (wrong !== undefined)
     return `Invalid tool name: ${wrong}. It should match pattern '${toolNamePattern.source}'`;
   return new Set(names).size === names.length ? undefined : 'tool names must be unique';
@@ -233,7 +238,7 @@ function callFault(call: Record<string, Json>, seen: Set<string>): string | unde
   if (seen.has(id)) return `two tool calls have the id ${id}`;
   seen.add(id);
   const asked = call.function;
-  if (!isObject(asked) || !toolNamePattern.test(String(asked.name))) return 'a call has no valid name';
+  if (!isObject(asked) || !isToolName(asked.name)) return 'a call has no valid name';
   return argumentsFault(asked.arguments);
 }
 

@@ -1,6 +1,6 @@
 import type { Json, JsonObject } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
-import { argumentsFault, chat, imageFault, namesFault, objects, toolNamePattern } from './chat.ts';
+import { argumentsFault, chat, imageFault, isToolName, namesFault, objects } from './chat.ts';
 import {
   type Answer,
   brokenText,
@@ -226,7 +226,7 @@ function callFault(
   if (given.calls.has(id)) return `Duplicate call_id ${id}`;
   given.calls.add(id);
   given.open.add(id);
-  if (!toolNamePattern.test(String(name))) return `Invalid 'name': ${name}`;
+  if (!isToolName(name)) return `Invalid 'name': ${name}`;
   return argumentsFault(text);
 }
 

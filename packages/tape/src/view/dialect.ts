@@ -102,11 +102,12 @@ const openaiChat: Rules = {
   resultFiles: noFiles,
 };
 
+// The package also sends videos, as parts that the API does not have, and servers refuse them.
 const otherChat: Rules = {
   ...openaiChat,
   alternates: true,
   checksIds: false,
-  files: new RegExp(`^(?:${images}|application/pdf|audio/(?:wav|mp3|mpeg)|video/.+|text/.+)$`),
+  files: new RegExp(`^(?:${images}|application/pdf|audio/(?:wav|mp3|mpeg)|text/.+)$`),
   plainFiles: /^text\//,
 };
 
