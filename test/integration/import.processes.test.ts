@@ -13,7 +13,7 @@ import { type Random, seeded } from '../support/seeded.ts';
 import { sized } from '../support/size.ts';
 import { openStore } from '../support/store.ts';
 import { tempDir } from '../support/temp-dir.ts';
-import { tempHome } from '../support/temp-home.ts';
+import { type TempHome, tempHome } from '../support/temp-home.ts';
 import { calls, jsonl, model, person, returns, says } from '../support/transcript.ts';
 
 const session = '5f3c9a52-0000-4000-8000-000000000000';
@@ -50,7 +50,7 @@ function shownIn(store: SqliteTapeStore) {
 /** Imports growing pieces of a transcript in processes, and compares the home with one that imported the whole once. */
 async function importsAsOne(
   random: Random,
-  act: (importing: () => ReturnType<typeof startTape>, grow: () => boolean) => Promise<void>,
+  act: (importing: () => ReturnType<typeof startTape>, grow: () => boolean, home: TempHome) => Promise<void>,
 ) {
   using dir = tempDir();
   using home = tempHome();
@@ -66,7 +66,7 @@ async function importsAsOne(
     return count < lines.length;
   };
   const importing = () => startTape(['import', dir.path, '--yes', '--json'], { home: home.path });
-  await act(importing, grow);
+  await act(importing, grow, home);
   for (let more = true; more; ) more = grow();
   expect((await importing().done).code).toBe(0);
   expect(JSON.parse((await importing().done).stdout)).toMatchObject({ entries: 0, left_out: [] });
@@ -161,17 +161,27 @@ test.each([
   },
 );
 
-test('imports that are killed at any moment end as one import of the whole', {
+/** The visible sessions that have nothing of their own. */
+function bareIn(home: TempHome): readonly string[] {
+  using store = home.open();
+  return store.sessions
+    .list({ all: true })
+    .filter(({ id }) => [...store.entries.read(id, { own: true, limit: 2 })].length < 2)
+    .map(({ session: name }) => name);
+}
+
+test('imports that are killed at any moment leave no bare session, and end as one import of the whole', {
   timeout: 300_000,
 }, async () => {
   const random = seeded(42);
-  await importsAsOne(random, async (importing, grow) => {
+  await importsAsOne(random, async (importing, grow, home) => {
     for (let more = true, i = 0; more || i < 8; i += 1) {
       more = grow();
       const { child, done } = importing();
       await sleep(100 + random.below(sized(400, 700, 1_500)));
       child.kill('SIGKILL');
       await done.catch(() => {});
+      expect(bareIn(home)).toEqual([]);
     }
   });
 });

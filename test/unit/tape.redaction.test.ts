@@ -273,6 +273,9 @@ test('no file of a store has a secret: entries, blobs, inbox, chunks, titles, in
     ]);
     store.lineage.fork('main', { name: 'child', intention: { nextSteps: secret, contextSummary: secret } });
     store.entries.append('child', [assistant(secret)]);
+    store.lineage.fork('main', { name: 'other', first: [assistant(secret)] });
+    const [, said] = store.entries.read('other', { own: true });
+    expect(Number(said?.meta.redacted)).toBeGreaterThan(0);
     store.lineage.merge('child', { strategy: 'summary', text: secret });
     store.entries.redact('main', 2, `It had ${secret}`);
     store.history.rewind('main', 4, { mode: secret });

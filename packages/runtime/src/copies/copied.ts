@@ -57,10 +57,15 @@ export function isAsItWas(
   return family?.shows(id, conversation, begun) === true && hasAsides(store, id, conversation);
 }
 
-/** The keys of those records of a conversation that are no part of it, and that a session has. */
-export function knownAsides(store: HomeStore, id: string, { asides }: ConversationPlan): ReadonlySet<string> {
+/** The keys of those records of a conversation that are no part of it, and that a session has up to a position. */
+export function knownAsides(
+  store: HomeStore,
+  id: string,
+  { asides }: ConversationPlan,
+  to: Seq = Number.MAX_SAFE_INTEGER,
+): ReadonlySet<string> {
   const keys = asides.map(({ draft: { key = '' } }) => key);
-  return new Set(keys.filter((key) => [...store.entries.read(id, { key: `u:${key}` })].length > 0));
+  return new Set(keys.filter((key) => [...store.entries.read(id, { key: `u:${key}`, to })].length > 0));
 }
 
 function hasAsides(store: HomeStore, id: string, conversation: ConversationPlan): boolean {

@@ -39,6 +39,8 @@ export interface ForkOptions<T = unknown>
       | 'ephemeral'
       | 'whenIdle'
       | 'whereShown'
+      | 'expectHead'
+      | 'first'
     >,
     WorkspaceOptions,
     Pick<ChildOptions, 'onUnmerged'> {

@@ -15,7 +15,11 @@ export function appendDrafts(
   expectHead: string | undefined,
 ): Wrote {
   const added = drafts.length === 0 ? 0 : store.entries.append(session, drafts, { expectHead }).added;
-  const written = added === 0 ? [] : drafts;
-  const rewinds = written.filter(({ kind }) => kind === 'rewind').length;
-  return { added: added - rewinds, rewound: rewinds > 0, ...repairsIn(written) };
+  return wroteOf(added === 0 ? [] : drafts, added);
+}
+
+/** What was written, where drafts became entries: rewinds count as none. Pure. */
+export function wroteOf(drafts: readonly Draft[], added: number = drafts.length): Wrote {
+  const rewinds = drafts.filter(({ kind }) => kind === 'rewind').length;
+  return { added: added - rewinds, rewound: rewinds > 0, ...repairsIn(drafts) };
 }

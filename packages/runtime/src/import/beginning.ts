@@ -6,8 +6,8 @@ import { inheritedOf } from './inherited-part.ts';
 import type { Writing } from './writing.ts';
 
 /**
- * What a session begins with that was forked just now: where it comes from, and what it inherits of a branch.
- * @param same how many drafts of the conversation it shows
+ * What a session begins with that is forked: where it comes from, and what it inherits of a branch.
+ * @param same how many drafts of the conversation it inherits
  * @param erased the keys of those that say nothing any more
  * @param originOf makes what says where it comes from, of the time of what it inherits
  */
@@ -35,15 +35,17 @@ export function beginningOf(
   return [originOf(timestamp), ...titles];
 }
 
-/** What says of which session a fork is the continuation, where that was exported, or resumed under new ids. */
-export function continuationNotes(store: HomeStore, session: string, writing: Writing): readonly Draft[] {
+/**
+ * What says of which session a fork is the continuation, where that was exported, or resumed under new ids. Pure.
+ * @param parentId the session from which it is forked
+ */
+export function continuationNotes(parentId: string | undefined, writing: Writing): readonly Draft[] {
   const { base, kind } = writing.conversation;
   if (base?.isResumed !== true) return exportNotes(writing);
   const keys = [...base.places.keys()];
   // What stands for a result is not there any more once that has come.
   const [first = '', last = ''] = [keys[0], keys.findLast((key) => !isStandIn(key))];
   if (kind === 'main') return [resumedNote(base.session, { first, last })];
-  const { parentId } = store.sessions.find(session) ?? {};
   return parentId === base.session ? [resumedBranchNote(base.session, last)] : [];
 }
 

@@ -1,5 +1,6 @@
 import { type Draft, type ForkRequest, type HomeStore, type Seq, TapeError } from '@tapedeck/tape';
-import { type CopiedPart, copiedIn, isAsItWas, knownAsides } from '../copies/copied.ts';
+import type { ForkPreview } from '@tapedeck/tape/store';
+import { copiedIn, isAsItWas } from '../copies/copied.ts';
 import { copiesIn } from '../copies/copies.ts';
 import { countedElsewhere } from '../copies/counted-elsewhere.ts';
 import { firstKeyIn } from '../copies/first-said.ts';
@@ -14,11 +15,12 @@ import { withRefs } from '../imported/refs.ts';
 import { ImportError } from '../lines/errors.ts';
 import { wholeDraft } from '../plan/later-draft.ts';
 import type { Base } from '../plan/plan.ts';
-import { appendDrafts, type Wrote } from './append-drafts.ts';
+import { appendDrafts, type Wrote, wroteOf } from './append-drafts.ts';
 import { hasBase } from './base.ts';
 import { beginningOf, continuationNotes, exportNotes } from './beginning.ts';
 import { createInPieces } from './in-pieces.ts';
 import { isParted } from './parted.ts';
+import { type ComingFork, headOf, readCopy, readFork } from './read-fork.ts';
 import { beforeRewind, knownIn, type ReadTape, readTape } from './read-tape.ts';
 import { nothing, type Reconciled } from './reconciled.ts';
 import type { Writing } from './writing.ts';
@@ -115,21 +117,20 @@ export class ConversationWriter {
     if (isNothing) return this.#nothing(base);
     if (this.#exists(this.#session))
       return isAsItWas(this.#store, this.#session, this.#writing) ? this.#receipt(nothing) : this.#update();
-    if (base !== undefined && !this.#isShared()) {
-      this.#session = this.#fork(base.session, { cut: base.cut, kind: 'session' });
-      return this.#update((...its) => [
-        ...this.#beginning(...its),
-        ...continuationNotes(this.#store, this.#session, this.#writing),
-      ]);
-    }
+    if (base !== undefined && !this.#isShared())
+      return this.#fork(base.session, { cut: base.cut, kind: 'session' }, this.#begun(base.session));
     const written = base === undefined ? this.#copied() : undefined;
     if (written !== undefined) return written;
     if (from === undefined) return this.#overtaken() ?? this.#create();
-    this.#session = this.#fork(from.session, forkOf(this.#store, { ...from, conversation }));
-    return this.#update((...its) => [
-      ...this.#beginning(...its),
-      ...continuationNotes(this.#store, this.#session, this.#writing),
-    ]);
+    const request = forkOf(this.#store, { ...from, conversation });
+    return this.#fork(from.session, request, this.#begun(from.session));
+  }
+
+  /** What a fork of a session begins with. */
+  #begun(parent: string): Forking {
+    const parentId = this.#store.sessions.find(parent)?.id;
+    const notes = continuationNotes(parentId, this.#writing);
+    return { begin: (...its) => [...this.#beginning(...its), ...notes] };
   }
 
   /** A new conversation of which the home has a part already, or all. */
@@ -140,8 +141,14 @@ export class ConversationWriter {
     const written = this.#overtaken();
     if (written !== undefined) return written;
     const { at, cut } = copied;
-    this.#session = this.#fork(at, { cut, kind: 'session' });
-    return this.#goOnFrom(copied) ?? this.#update((...its) => this.#beginning(...its));
+    return this.#fork(
+      at,
+      { cut, kind: 'session' },
+      {
+        begin: (...its) => this.#beginning(...its),
+        read: (fork) => readCopy(this.#store, this.#writing, fork, copied),
+      },
+    );
   }
 
   /** Writes to the session that another import has made since this one looked for it; undefined where there is no such. */
@@ -151,34 +158,6 @@ export class ConversationWriter {
     const written = anew.write();
     this.#shown = anew.shown;
     return written;
-  }
-
-  /**
-   * Writes to a new fork what follows the place where it begins, without reading what it inherits. Undefined where it is not as
-   * it was made, or needs the positions of what it inherits.
-   */
-  #goOnFrom({ cut, count, erased }: CopiedPart): Reconciled | undefined {
-    const { conversation, erasedElsewhere } = this.#writing;
-    const info = this.#store.sessions.find(this.#session);
-    const isFresh = info?.base === cut && info.head === cut + 1;
-    if (info === undefined || !isFresh || conversation.keeps.size > 0) return undefined;
-    const known = knownAsides(this.#store, info.id, conversation);
-    const elsewhere = countedElsewhere(this.#store, this.#writing, info);
-    const { drafts } = changeOf(
-      conversation,
-      { ...nothingImported, known, erased, elsewhere, erasedElsewhere },
-      { same: count },
-    );
-    const whole = [...this.#beginning(count, erased), ...drafts].map(wholeDraft);
-    this.#assertNotForgotten();
-    try {
-      const wrote = appendDrafts(this.#store, this.#session, whole, info.headHash);
-      return this.#receipt({ created: wrote.added > 0, ...wrote });
-    } catch (error) {
-      // Another import of the same source was faster: the session is compared like any other.
-      if (isCode(error, 'TAPE_STALE_HEAD') || isCode(error, 'TAPE_KEY_CONFLICT')) return undefined;
-      throw error;
-    }
   }
 
   /** Why nothing is written: it was deleted, or it is part of a session that was. */
@@ -202,10 +181,10 @@ export class ConversationWriter {
   }
 
   /**
-   * Writes what an existing session lacks; to a new one beside it, if the two part. `begin` makes what a session begins with
-   * that was forked just now, of the number of drafts that it shows and the keys of what was erased.
+   * Writes what an existing session lacks; to a new one beside it, if the two part. `begin` makes what a fork begins with that
+   * has nothing of its own.
    */
-  #update(begin?: (same: number, erased: ReadonlySet<string>) => readonly Draft[]): Reconciled {
+  #update(begin?: Forking['begin']): Reconciled {
     for (let tries = 1; ; tries += 1) {
       // Another import of the same source may have begun the fork, which is then compared like any other session.
       const isNew = begin !== undefined && originOf(this.#store, this.#session) === undefined;
@@ -217,9 +196,7 @@ export class ConversationWriter {
         const wrote = this.#append(tape, first);
         return this.#receipt({ created: isNew && wrote.added > 0, ...wrote });
       } catch (error) {
-        // A key that another import used meanwhile is noticed before the head.
-        const isOvertaken = isCode(error, 'TAPE_STALE_HEAD') || isCode(error, 'TAPE_KEY_CONFLICT');
-        if (!isOvertaken || tries >= triesMax) throw error;
+        if (!isOvertaken(error) || tries >= triesMax) throw error;
       }
     }
   }
@@ -239,8 +216,11 @@ export class ConversationWriter {
     const last = before?.rewindTo ?? spineOf(imported.shown)[same - 1]?.seq;
     const cut = last ?? conversation.base?.cut;
     this.#shown = this.#shown.filter(({ seq }) => seq <= (cut ?? 1));
-    this.#session = this.#fork(parent, { ...placeAt(this.#store, parent, cut), kind: 'session' });
-    return this.#update((...its) => [...this.#beginning(...its), ...exportNotes(this.#writing)]);
+    return this.#fork(
+      parent,
+      { ...placeAt(this.#store, parent, cut), kind: 'session' },
+      { begin: (...its) => [...this.#beginning(...its), ...exportNotes(this.#writing)] },
+    );
   }
 
   /**
@@ -295,24 +275,55 @@ export class ConversationWriter {
     return true;
   }
 
-  /** Forks a session, and returns the name of the child: that of an earlier fork, if one was killed behind it. */
-  #fork(parent: string, request: ForkRequest): string {
-    // The session gets the title of its source.
-    this.#assertNotForgotten();
+  /** Forks a session with all that the new one has of its own, so that no reader sees it without that. */
+  #fork(parent: string, asked: ForkRequest, { begin, read }: Forking): Reconciled {
+    const request = this.#keyed(parent, asked);
+    let tape: ReadTape | undefined;
+    let first: readonly Draft[] = [];
+    for (let tries = 1; ; tries += 1) {
+      // The head first: a source that is forgotten behind it is noticed, and so is what moves the place of the fork.
+      const { id = parent, headHash = '' } = this.#store.sessions.find(parent) ?? {};
+      const seen = this.#previewed(parent, request);
+      if (typeof seen === 'string') {
+        this.#session = seen;
+        return this.#update(begin);
+      }
+      const fork = { ...seen, from: id };
+      if (tape?.head !== headOf(fork)) {
+        tape = read?.(fork) ?? readFork(this.#store, this.#writing, fork, this.#others());
+        first = this.#batch(tape, begin(tape.change.same, tape.imported.erased));
+      }
+      this.#assertNotForgotten();
+      try {
+        const whole = { ...request, name: this.#session, expectHead: headHash, first };
+        const { session, repeated } = this.#store.lineage.fork(parent, whole);
+        if (repeated) continue;
+        this.#session = session;
+        return this.#receipt({ created: true, ...wroteOf(first) });
+      } catch (error) {
+        const isAgain = isOvertaken(error) || this.#isRenamed(error);
+        if (!isAgain || tries >= triesMax) throw error;
+      }
+    }
+  }
+
+  /** What is asked of the store to fork a session: under the title of its source, and a key by which it is made once. */
+  #keyed(parent: string, request: ForkRequest): ForkRequest {
     const { title, key: own } = this.#writing.conversation;
     const wanted = this.#n === 1 ? own : `${own}#${this.#n}`;
     let key = wanted;
     // The conversation had a session before, of which nothing was left when the user returned to where it began.
     for (let n = 2; this.#store.sessions.list({ parent, key, deleted: true }).length > 0; n += 1)
       key = `${wanted}~${n}`;
+    return { ...(title !== undefined && { title }), ...request, key };
+  }
+
+  /** A fork that is not made yet, or the name of the session that was forked under its key before. */
+  #previewed(parent: string, request: ForkRequest): ForkPreview | string {
     for (;;)
       try {
-        return this.#store.lineage.fork(parent, {
-          name: this.#session,
-          ...(title !== undefined && { title }),
-          ...request,
-          key,
-        }).session;
+        const seen = this.#store.lineage.previewFork(parent, { ...request, name: this.#session });
+        return seen.repeated && seen.session !== undefined ? seen.session : seen;
       } catch (error) {
         if (this.#isRenamed(error)) continue;
         if (!isCode(error, 'TAPE_KEY_CONFLICT') || typeof error.data.session !== 'string') throw error;
@@ -345,18 +356,22 @@ export class ConversationWriter {
   }
 
   /** Appends what a session lacks, `first` before it, in one transaction with the rewind that makes room for it. */
-  #append(
-    { head, hash, imported, change: { rewindTo, drafts }, back }: ReadTape,
+  #append(tape: ReadTape, first: readonly Draft[]): Wrote {
+    const batch = this.#batch(tape, first);
+    if (batch.length > 0) this.#assertNotForgotten();
+    return appendDrafts(this.#store, this.#session, batch, tape.hash);
+  }
+
+  /** What is written at once: the rewind that makes room, what a new session begins with, and what it lacks. */
+  #batch(
+    { head, imported, change: { rewindTo, drafts }, back }: ReadTape,
     first: readonly Draft[],
-  ): Wrote {
+  ): readonly Draft[] {
     const rewind = rewindTo === undefined ? [] : [rewindDraft(rewindTo)];
     const whole = [...rewind, ...first, ...drafts].map(wholeDraft);
-    const { conversation: plan } = this.#writing;
     const shown =
       back?.shown ?? imported.shown.filter(({ seq }) => rewindTo === undefined || seq <= rewindTo);
-    if (whole.length > 0) this.#assertNotForgotten();
-    const batch = withRefs(whole, { plan, next: head + 1, shown });
-    return appendDrafts(this.#store, this.#session, batch, hash);
+    return withRefs(whole, { plan: this.#writing.conversation, next: head + 1, shown });
   }
 
   #receipt(wrote: Omit<Reconciled, 'conversation' | 'session'> & { readonly session?: string }): Reconciled {
@@ -372,6 +387,14 @@ export class ConversationWriter {
   }
 }
 
+/** How a session is forked. */
+interface Forking {
+  /** Makes what it begins with, of the number of drafts that it inherits and the keys of what was erased. */
+  readonly begin: (same: number, erased: ReadonlySet<string>) => readonly Draft[];
+  /** Reads what it inherits; undefined where all of that has to be read. */
+  readonly read?: (fork: ComingFork) => ReadTape | undefined;
+}
+
 /** The entry behind which readers see nothing of what is behind a position before it. */
 export function rewindDraft(to: Seq): Draft {
   return { kind: 'rewind', mark: 'rewind', ref: to, payload: { to, mode: rewindMode } };
@@ -379,6 +402,11 @@ export function rewindDraft(to: Seq): Draft {
 
 function isForgotten(error: unknown): error is ImportError {
   return error instanceof ImportError && error.code === 'IMPORT_FORGOTTEN';
+}
+
+/** Whether another import was faster: a key that it used meanwhile is noticed before the head. */
+function isOvertaken(error: unknown): boolean {
+  return isCode(error, 'TAPE_STALE_HEAD') || isCode(error, 'TAPE_KEY_CONFLICT');
 }
 
 function isCode(error: unknown, code: TapeError['code']): error is TapeError {

@@ -123,6 +123,24 @@ function stateOf(store: HomeStore, session: string): string {
     .join(' ');
 }
 
+/**
+ * What a session will have of an import when it is forked from another one.
+ * @param range the positions that it will inherit, null for none
+ */
+export function inheritedFrom(
+  store: HomeStore,
+  { from, range }: { readonly from: string; readonly range: readonly [Seq, Seq] | null },
+  base?: Base,
+): Imported {
+  if (range === null) return nothingImported;
+  const [first, at] = range;
+  const { floor, head } = store.sessions.find(from) ?? {};
+  // Mostly all of it, which was read to find the place.
+  const isAll = floor === first - 1 && head === at;
+  const all = isAll ? importedIn(store, from, base) : readIn(store, from, { base, from: first, at });
+  return { ...all, written: new Map() };
+}
+
 /** What of an import the readers of a session saw at a position, whatever was rewound since. */
 export function shownAt(store: HomeStore, session: string, at: Seq): readonly Shown[] {
   return readIn(store, session, { at }).shown;

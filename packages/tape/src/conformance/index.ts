@@ -12,6 +12,7 @@ import { contentChapter } from './content.ts';
 import type { Open, ReopenablePlace, Runner } from './contract.ts';
 import { deleteChapter } from './delete.ts';
 import { doneChapter } from './done.ts';
+import { firstChapter } from './first.ts';
 import { forkChapter } from './fork.ts';
 import { identityChapter } from './identity.ts';
 import { leaseChapter } from './lease.ts';
@@ -47,6 +48,7 @@ export function tapeStoreContract(
   appendChapter(runner, open);
   readChapter(runner, open);
   forkChapter(runner, open);
+  firstChapter(runner, open);
   doneChapter(runner, open);
   mergeChapter(runner, open);
   resultChapter(runner, open);

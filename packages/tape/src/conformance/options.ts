@@ -84,6 +84,11 @@ const wrongKinds: readonly (readonly [method: string, what: string, call: Wrong]
   ['lineage.fork', 'a title that is no text', (store) => store.lineage.fork('main', { title: any(5) })],
   [
     'lineage.fork',
+    'first entries that are no list',
+    (store) => store.lineage.fork('main', { first: any('x') }),
+  ],
+  [
+    'lineage.fork',
     'an intention that is a text',
     (store) => store.lineage.fork('main', { intention: any('x') }),
   ],

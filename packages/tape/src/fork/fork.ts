@@ -5,6 +5,7 @@
  */
 import { crashPoint } from '../crash-point.ts';
 import { childName } from '../entry/child-name.ts';
+import { type Encoded, encodeDraft } from '../entry/encode.ts';
 import type { Seq } from '../entry/entry.ts';
 import { parseName, quote, tapeName } from '../entry/name.ts';
 import { TapeError } from '../errors.ts';
@@ -13,10 +14,11 @@ import { recordLineage } from '../lineage/outbox.ts';
 import { isMasked } from '../secrets/mask.ts';
 import { assertFree, isAlias } from '../session/names.ts';
 import { insertTape } from '../session/session.ts';
-import { type Writer, writeEntries } from '../tape/append.ts';
+import { type Writer, writeEncoded } from '../tape/append.ts';
+import { assertHead } from '../tape/head.ts';
 import { assertIdle } from '../tape/lease.ts';
 import { assertKept, assertStatus, type TapeRow, tapeById, tapeByName, tasks } from '../tape/tape.ts';
-import { firstDrafts, rangeOf, settingsOf } from './marks.ts';
+import { rangeOf, settingsOf, startDrafts } from './marks.ts';
 import { actOf, assertInherit, type ForkRequest, hashRequest } from './request.ts';
 import { type Cut, resolveCut, resolveSince, type Since } from './span.ts';
 
@@ -48,11 +50,17 @@ type ForkDecision =
 
 /**
  * Creates a child by reference, in the caller's transaction: a tape row, its `fork/start` mark, its
- * intention, its finished work and its lineage line. Only reads the parent's tape, so a busy parent can be
- * forked.
+ * intention, the entries that the request brings and its lineage line. Only reads the parent's tape, so a busy
+ * parent can be forked.
+ * @param brought the entries that the request brings, encoded before the lock was taken
  * @throws the errors of `decideFork` and `chooseName`, and TAPE_BAD_ENTRY
  */
-export function forkTape(writer: Writer, parent: TapeRow, request: ForkRequest): Forked {
+export function forkTape(
+  writer: Writer,
+  parent: TapeRow,
+  request: ForkRequest,
+  brought: readonly Encoded[],
+): Forked {
   const { sources } = writer;
   const ulid = sources.newId();
   const spawnKey = request.key ?? ulid;
@@ -81,16 +89,15 @@ export function forkTape(writer: Writer, parent: TapeRow, request: ForkRequest):
   });
   crashPoint('fork/tape');
   const range = rangeOf(child);
-  const { tape } = writeEntries(
-    writer,
-    child,
-    firstDrafts(parent, child, {
-      since,
-      request,
-      settings: { ...settingsOf(writer, parent), ...request.settings },
-      now: sources.now(),
-    }),
-  );
+  const start = startDrafts(parent, child, {
+    since,
+    request,
+    settings: { ...settingsOf(writer, parent), ...request.settings },
+    now: sources.now(),
+  });
+  const entries = [...start.map(encodeDraft), ...brought];
+  // A new tape has no entry of its own to repeat.
+  const { tape } = writeEncoded(writer, child, entries, { epoch: child.epoch, repeated: [] });
   crashPoint('fork/entries');
   recordLineage(writer, tape, {
     type: 'fork',
@@ -106,7 +113,7 @@ export function forkTape(writer: Writer, parent: TapeRow, request: ForkRequest):
 /**
  * Decides on a fork without writing: it returns the existing child, or the positions that a new one inherits.
  * @throws TAPE_NO_ANCHOR, TAPE_NO_SEQ, TAPE_BAD_POINT, TAPE_BAD_ENTRY, TAPE_BAD_STATUS, TAPE_KEY_CONFLICT;
- * TAPE_BUSY with `whenIdle`
+ * TAPE_BUSY with `whenIdle`, TAPE_STALE_HEAD with `expectHead`
  */
 export function decideFork(writer: Writer, parent: TapeRow, request: ForkRequest): ForkDecision {
   const { db } = writer;
@@ -133,6 +140,7 @@ export function decideFork(writer: Writer, parent: TapeRow, request: ForkRequest
   if (before !== undefined && spawnKey !== undefined)
     return { repeated: repeatFork(writer, parent, before, { spawnKey, requestHash, act: actOf(request) }) };
   if (request.whenIdle === true) assertIdle(db, parent, writer.sources);
+  assertHead(parent, request.expectHead, actOf(request));
   const cut = resolveCut(writer, parent, request);
   return { requestHash, cut, since: resolveSince(writer, parent, request, cut) };
 }

@@ -10,13 +10,13 @@ import type { Since } from './span.ts';
 /** The position of a child on its parent's tape. */
 type ForkPoint = Pick<TapeRow, 'from_anchor' | 'floor_seq' | 'base_seq'>;
 
-/** Returns a child's first entries: `fork/start`, its intention and its finished work. */
-export function firstDrafts(
+/** Returns the entries that every child begins with: `fork/start` and its intention. */
+export function startDrafts(
   parent: TapeRow,
   child: ForkPoint,
   {
     since,
-    request: { intention, terms, worktree, done },
+    request: { intention, terms, worktree },
     settings,
     now,
   }: { since: Since; request: ForkRequest; settings: JsonObject; now: number },
@@ -29,7 +29,7 @@ export function firstDrafts(
       worktree: { repository: worktree.repository, git: worktree.git },
     }),
   };
-  return [startMark(parent, child, more), ...intentionMark(intention, now), ...(done?.drafts ?? [])];
+  return [startMark(parent, child, more), ...intentionMark(intention, now)];
 }
 
 export function rangeOf(child: Pick<ForkPoint, 'floor_seq' | 'base_seq'>): [Seq, Seq] | null {

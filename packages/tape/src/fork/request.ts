@@ -28,7 +28,21 @@ export interface WorktreeRequest {
   readonly git: string;
 }
 
-/** A fork to make: what the child inherits, its name, its intention and its settings. */
+/**
+ * A fork to make: what the child inherits, its name, its intention, its settings, and what it begins with.
+ *
+ * @example
+ * ```ts
+ * import { openTapeStore, user } from '@tapedeck/tape';
+ *
+ * using store = openTapeStore(':memory:');
+ * store.sessions.open('main');
+ * const { head } = store.entries.append('main', [user('Plan the release.')]);
+ * // No reader sees the child without its message, or with one that answers an older plan.
+ * store.lineage.fork('main', { name: 'shorter', first: [user('Make it shorter.')], expectHead: head });
+ * console.log(store.sessions.find('shorter')?.messageCount); // 1
+ * ```
+ */
 export interface ForkRequest {
   /** How much the child inherits. Default: `all`. */
   readonly inherit?: Inherit;
@@ -60,6 +74,13 @@ export interface ForkRequest {
   readonly whenIdle?: boolean;
   /** Throws TAPE_BAD_POINT for a cut that a rewind hides. */
   readonly whereShown?: boolean;
+  /** Throws TAPE_STALE_HEAD when the newest entry of the parent has another hash (hex) than the caller read. */
+  readonly expectHead?: string;
+  /**
+   * What the child begins with, as `append` takes it: behind its intention, in the same transaction as the child, so that
+   * no reader sees the one without the other. A repeated `key` does not compare it, and writes nothing.
+   */
+  readonly first?: readonly Draft[];
   /** The child's finished work, written in the same transaction as the child. */
   readonly done?: DoneWork;
 }
@@ -70,6 +91,11 @@ export interface DoneWork {
   readonly drafts: readonly Draft[];
   /** The child's final task state. */
   readonly task: Exclude<Task, 'running'>;
+}
+
+/** The entries that a request brings for the child: what it begins with, and its finished work. */
+export function broughtBy({ first = [], done }: Pick<ForkRequest, 'first' | 'done'>): readonly Draft[] {
+  return done === undefined ? first : [...first, ...done.drafts];
 }
 
 /**

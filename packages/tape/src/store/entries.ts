@@ -2,7 +2,6 @@ import { crashPoint } from '../crash-point.ts';
 import { loadBlob, loadBlobRange } from '../entry/blob.ts';
 import { type Encoded, encodeDraft } from '../entry/encode.ts';
 import type { Draft, Entry, Seq } from '../entry/entry.ts';
-import { hex } from '../entry/hash.ts';
 import { TapeError } from '../errors.ts';
 import {
   ownerOfSeq,
@@ -24,7 +23,7 @@ import {
 import { searchBudget, updateIndex } from '../search/text-index.ts';
 import { type Appended, receipt, repeatedOnly, repetitions, writeEncoded } from '../tape/append.ts';
 import { dropChunks } from '../tape/chunks.ts';
-import type { AppendHead, TapeHead } from '../tape/head.ts';
+import { type AppendHead, assertHead } from '../tape/head.ts';
 import { settleDead } from '../tape/leftovers.ts';
 import { type Point, resolvePoint } from '../tape/point.ts';
 import { readEntries } from '../tape/read.ts';
@@ -67,12 +66,12 @@ export function entriesOn(at: Connection): EntriesInProcess {
     assertKept(tape, 'append to');
     const isFree = lease === undefined && tape.is_leased === 0;
     const epoch = isFree ? tape.epoch + 1 : at.epoch(tape, lease);
-    assertHead(tape, expectHead);
+    assertHead(tape, expectHead, 'append to');
     if (drafts.length === 0) return receipt({ tape, seqs: [], added: 0 });
     const hasDead = lease === undefined && tape.is_live === 1;
     const now = hasDead ? settleDead(writer, tape, { epoch, but: settles }) : tape;
     // What was settled is before the batch.
-    if (now !== tape) assertHead(now, expectHead);
+    if (now !== tape) assertHead(now, expectHead, 'append to');
     return receipt(writeEncoded(writer, now, drafts, { epoch, repeated }));
   }
 
@@ -184,12 +183,4 @@ export function searchOn(
 function assertSearch(query: SearchQuery): void {
   assertOptions(query, fieldsOf['entries.search'], 'search');
   assertArgument(query.text, 'text', 'search', 'text');
-}
-
-/** @throws TAPE_STALE_HEAD */
-function assertHead({ name, head_seq, head_hash }: TapeHead, expected: string | undefined): void {
-  if (expected === undefined || expected === hex(head_hash)) return;
-  throw new TapeError('TAPE_STALE_HEAD', `cannot append to '${name}': its head is now @${head_seq}`, {
-    data: { session: name, head: head_seq },
-  });
 }

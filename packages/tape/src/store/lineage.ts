@@ -1,7 +1,8 @@
 import type { Beside, Db } from '../db/db.ts';
+import { type Encoded, encodeDraft } from '../entry/encode.ts';
 import type { Seq } from '../entry/entry.ts';
 import { type Forked, forkTape } from '../fork/fork.ts';
-import type { ForkRequest } from '../fork/request.ts';
+import { broughtBy, type ForkRequest } from '../fork/request.ts';
 import type { LineageLine } from '../lineage/line.ts';
 import { type LinkReceipt, linkTape, unlinkTape } from '../lineage/link.ts';
 import type { LinkRequest } from '../lineage/outbox.ts';
@@ -76,9 +77,10 @@ export function lineageOn(at: Connection): LineageInProcess {
       request: ForkRequest = {},
       beside: (forked: Forked) => Beside | undefined = () => undefined,
     ): Forked {
-      const asked = checked(at.named(parent), request);
+      checkFork(at.named(parent), request);
+      const brought = encodedOf(request);
       const forked = db.writeThrough(() => {
-        const made = forkTape(writer, at.need(parent), asked);
+        const made = forkTape(writer, at.need(parent), request, brought);
         const statement = made.repeated ? undefined : beside(made);
         if (statement !== undefined) runBeside(db, statement);
         return made;
@@ -87,8 +89,9 @@ export function lineageOn(at: Connection): LineageInProcess {
     },
 
     previewFork(parent: Ref, request: ForkRequest = {}): ForkPreview {
-      const asked = checked(at.named(parent), request);
-      return db.read(() => previewFork(writer, at.need(parent), asked));
+      checkFork(at.named(parent), request);
+      const brought = encodedOf(request);
+      return db.read(() => previewFork(writer, at.need(parent), request, brought));
     },
 
     merge,
@@ -123,12 +126,15 @@ function runBeside(db: Db, statement: Beside): void {
   db.runBeside(statement);
 }
 
-/** Checks the fields of a request, normalises its finished work and sets the keys, like `append`. */
-function checked(parent: () => string, request: ForkRequest): ForkRequest {
+/** Refuses a request with a field that does not exist, or a value that a field cannot have. */
+function checkFork(parent: () => string, request: ForkRequest): void {
   assertOptions(request, fieldsOf['lineage.fork'], 'fork', parent);
   const { done, intention } = request;
   if (intention !== undefined) assertOptions(intention, fieldsOf.intention, 'fork', parent);
-  if (done === undefined) return request;
-  assertOptions(done, fieldsOf.done, 'fork', parent);
-  return { ...request, done: { ...done, drafts: keyedDrafts(done.drafts) } };
+  if (done !== undefined) assertOptions(done, fieldsOf.done, 'fork', parent);
+}
+
+/** The entries that a request brings, with their keys, as `append` has them. Most of the work is done before the lock is taken. */
+function encodedOf(request: ForkRequest): readonly Encoded[] {
+  return keyedDrafts(broughtBy(request)).map(encodeDraft);
 }

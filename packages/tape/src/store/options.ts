@@ -233,6 +233,8 @@ export const fieldsOf: { readonly [M in keyof OptionsOf]: Fields<OptionsOf[M]> }
     ephemeral: 'flag',
     whenIdle: 'flag',
     whereShown: 'flag',
+    expectHead: 'text',
+    first: 'list',
     done: 'object',
   },
   'lineage.merge': {

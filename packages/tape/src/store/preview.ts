@@ -1,8 +1,8 @@
-import { encodeDraft } from '../entry/encode.ts';
-import type { Draft, EntryKind, Seq } from '../entry/entry.ts';
+import { type Encoded, encodeDraft } from '../entry/encode.ts';
+import type { EntryKind, Seq } from '../entry/entry.ts';
 import { TapeError, type TapeErrorCode } from '../errors.ts';
 import { chooseName, decideFork, type Forked, snapped } from '../fork/fork.ts';
-import { firstDrafts, rangeOf, settingsOf } from '../fork/marks.ts';
+import { rangeOf, settingsOf, startDrafts } from '../fork/marks.ts';
 import type { ForkRequest } from '../fork/request.ts';
 import type { GraphReceipt } from '../lineage/line.ts';
 import { findConflicts } from '../merge/conflicts.ts';
@@ -70,7 +70,7 @@ export function previewMerge(writer: Writer, realm: string, draft: MergeDraft): 
       if (decided === undefined || decided.repeated !== undefined) continue; // It changed after it was read.
       const { into, report, drafts } = decided;
       const receipt = receiptOf(plan, draft, { seq: into.head_seq + 1, report });
-      return { ...receipt, entries: entriesAfter(into.head_seq, drafts) };
+      return { ...receipt, entries: entriesAfter(into.head_seq, drafts.map(encodeDraft)) };
     } catch (error) {
       if (!(error instanceof TapeError) || !refusals.has(error.code)) throw error;
       const report = findConflicts(db, plan, draft);
@@ -82,9 +82,15 @@ export function previewMerge(writer: Writer, realm: string, draft: MergeDraft): 
 
 /**
  * Returns what a fork would write and return now. Reads only.
+ * @param brought the entries that the request brings
  * @throws the errors of the fork
  */
-export function previewFork(writer: Writer, parent: TapeRow, request: ForkRequest): ForkPreview {
+export function previewFork(
+  writer: Writer,
+  parent: TapeRow,
+  request: ForkRequest,
+  brought: readonly Encoded[],
+): ForkPreview {
   const decided = decideFork(writer, parent, request);
   if (decided.repeated !== undefined) {
     const { id: _id, tape: _tape, ...receipt } = decided.repeated;
@@ -94,6 +100,12 @@ export function previewFork(writer: Writer, parent: TapeRow, request: ForkReques
   const { key, name } = request;
   const session = key === undefined && name === undefined ? undefined : chooseName(writer, parent, request);
   const child = { from_anchor: since.anchor ?? null, floor_seq: since.floor, base_seq: cut.base };
+  const start = startDrafts(parent, child, {
+    since,
+    request,
+    settings: { ...settingsOf(writer, parent), ...request.settings },
+    now: writer.sources.now(),
+  });
   return {
     ...(session !== undefined && { session }),
     parent: parent.name,
@@ -102,23 +114,15 @@ export function previewFork(writer: Writer, parent: TapeRow, request: ForkReques
     range: rangeOf(child),
     ...snapped(cut, request),
     repeated: false,
-    entries: entriesAfter(
-      cut.base,
-      firstDrafts(parent, child, {
-        since,
-        request,
-        settings: { ...settingsOf(writer, parent), ...request.settings },
-        now: writer.sources.now(),
-      }),
-    ),
+    entries: entriesAfter(cut.base, [...start.map(encodeDraft), ...brought]),
   };
 }
 
-/** Gives drafts the positions that they would get, after the checks of a write. */
-function entriesAfter(head: Seq, drafts: readonly Draft[]): PreviewEntry[] {
-  return drafts.map((draft, i) => {
-    const { value } = encodeDraft(draft);
-    const { kind, name } = draft;
-    return { seq: head + 1 + i, kind, ...(name !== undefined && { name }), payload: value };
-  });
+/** Gives encoded drafts the positions that they would get. */
+function entriesAfter(head: Seq, drafts: readonly Encoded[]): PreviewEntry[] {
+  return drafts.map(({ kind, name, value }, i) => ({
+    ...{ seq: head + 1 + i, kind },
+    ...(name !== null && { name }),
+    payload: value,
+  }));
 }

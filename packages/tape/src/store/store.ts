@@ -317,7 +317,7 @@ export interface Lineage {
   /**
    * Creates a child session by reference, without writing to the parent. The same `key` gives the same child.
    * @throws TAPE_NO_ANCHOR, TAPE_BAD_POINT, TAPE_BAD_NAME, TAPE_EXISTS, TAPE_KEY_CONFLICT; TAPE_BUSY with
-   * `whenIdle`
+   * `whenIdle`, TAPE_STALE_HEAD with `expectHead`, TAPE_BAD_ENTRY for what the child cannot begin with
    * @param beside a statement that the database commits with a new child, or neither of them: a queue in the same database
    *   gets the order to run it. It only looks at what it is given, and can be called more than once. A store in a file refuses it
    */

@@ -1,5 +1,7 @@
 import type { Db } from '../db/db.ts';
+import { hex } from '../entry/hash.ts';
 import { isUlid, isWorkerName } from '../entry/name.ts';
+import { TapeError } from '../errors.ts';
 import { getTape } from './find.ts';
 import { hasNames, type Ref, type TapeRow } from './tape.ts';
 
@@ -44,4 +46,21 @@ export function getHead(db: Db, realm: string, ref: Ref): AppendHead {
   const named = isName ? db.get<AppendHead>(byName, [realm, ref]) : undefined;
   if (named !== undefined && named.lifecycle !== 'staging') return named;
   return db.get<AppendHead>(byId, [getTape(db, realm, ref).id]) as AppendHead;
+}
+
+/**
+ * Refuses an act whose caller read another head.
+ * @param expected the hash (hex) of the head that the caller read
+ * @param act what cannot be done: `append to`
+ * @throws TAPE_STALE_HEAD
+ */
+export function assertHead(
+  { name, head_seq, head_hash }: Pick<TapeHead, 'name' | 'head_seq' | 'head_hash'>,
+  expected: string | undefined,
+  act: string,
+): void {
+  if (expected === undefined || expected === hex(head_hash)) return;
+  throw new TapeError('TAPE_STALE_HEAD', `cannot ${act} '${name}': its head is now @${head_seq}`, {
+    data: { session: name, head: head_seq },
+  });
 }

@@ -1,0 +1,267 @@
+import { exportSession } from '@tapedeck/runtime';
+import { parseJsonLines, planClaudeCode, reconcile } from '@tapedeck/runtime/import';
+import { assistant, type ForkRequest, type SqliteTapeStore, user, view } from '@tapedeck/tape';
+import { treeParentOf } from '@tapedeck/tape/internal';
+import { wrapStore } from '@tapedeck/tape/store';
+import { describe, expect, test } from 'vitest';
+import { openStore } from '../support/store.ts';
+import { calls, jsonl, model, person, returns, says } from '../support/transcript.ts';
+
+type Raw = { readonly [field: string]: unknown };
+
+/** What is here before an import, and the transcripts that it reads. */
+interface Scene {
+  readonly prepare?: (store: SqliteTapeStore) => unknown;
+  readonly files: (store: SqliteTapeStore) => Promise<readonly Raw[][]> | readonly Raw[][];
+  /** How many sessions it forks. */
+  readonly forks: number;
+}
+
+/** The methods that commit. */
+const writing =
+  /^(?:entries\.(?:append|redact)|history\.|lineage\.(?:fork|merge|link|unlink)|imports\.|sessions\.(?:open|update))/;
+
+const usage = { output_tokens: 5 };
+const own = (sessionId: string) => (record: Raw) => ({ ...record, sessionId });
+
+const begun: readonly Raw[] = [
+  person({ uuid: 'u1' }, 'plan it'),
+  model({ uuid: 'a1', parent: 'u1' }, [says('a plan')], { usage }),
+];
+const inside = { isSidechain: true, agentId: 'x1' };
+const tree: readonly Raw[] = [
+  ...begun,
+  person({ uuid: 'u2', parent: 'a1' }, 'do it'),
+  model({ uuid: 'a2', parent: 'u2' }, [calls('t1', 'Task')], { usage }),
+  person({ uuid: 'su1' }, 'look', inside),
+  model({ uuid: 'sa1', parent: 'su1' }, [calls('st1')], inside),
+  person({ uuid: 'sr1', parent: 'sa1' }, [returns('st1')], inside),
+  model({ uuid: 'sa2', parent: 'sr1' }, [says('all is well')], inside),
+  person({ uuid: 'r2', parent: 'a2' }, [returns('t1', 'all is well')], {
+    toolUseResult: { status: 'completed', agentId: 'x1' },
+  }),
+  model({ uuid: 'a3', parent: 'r2' }, [says('did it')], { usage }),
+  person({ uuid: 'u3', parent: 'a1' }, 'do it in another way'),
+  model({ uuid: 'a4', parent: 'u3' }, [says('did it so')], { usage }),
+  person({ uuid: 'u4', parent: 'a3' }, 'and this'),
+  person({ uuid: 'u5', parent: 'a3' }, 'or that'),
+];
+const compacted: readonly Raw[] = [
+  ...begun,
+  {
+    ...{ type: 'system', subtype: 'compact_boundary', uuid: 'b1', parentUuid: null, sessionId: 's-1' },
+    timestamp: '2026-03-12T09:00:02.000Z',
+    compactMetadata: { trigger: 'manual', preservedSegment: { headUuid: 'a1', tailUuid: 'a1' } },
+  },
+  person({ uuid: 'b1-s', parent: 'b1' }, 'a summary', { isCompactSummary: true }),
+  person({ uuid: 'u2', parent: 'b1-s' }, 'go on'),
+  model({ uuid: 'a2', parent: 'u2' }, [says('went on')], { usage }),
+];
+const forked = (record: Raw): Raw => ({
+  ...record,
+  forkedFrom: { sessionId: 's-1', messageUuid: record.uuid },
+});
+const renamed = (record: Raw): Raw => ({
+  ...record,
+  uuid: `r-${record.uuid}`,
+  parentUuid: record.parentUuid === null ? null : `r-${record.parentUuid}`,
+});
+
+/** A session of the home as Claude Code goes on with it, in two ways. */
+async function continued(store: SqliteTapeStore, session: string): Promise<readonly Raw[][]> {
+  const pieces = exportSession(store, session, { format: 'claude-code', project: '/' });
+  let text = '';
+  for (;;) {
+    const { done, value } = await pieces.next();
+    if (done !== true) {
+      text += value;
+      continue;
+    }
+    const sessionId = value.transcript?.id ?? '';
+    const records = text.split('\n').slice(0, -1);
+    const all = records.map((line) => JSON.parse(line) as Raw);
+    const parent = String(all.findLast(({ uuid }) => uuid !== undefined)?.uuid);
+    const more = [
+      person({ uuid: 'n1', parent }, 'more'),
+      model({ uuid: 'n2', parent: 'n1' }, [says('and more')], { usage }),
+      person({ uuid: 'n3', parent: 'n1' }, 'other'),
+    ];
+    return [[...all, ...more.map(own(sessionId))]];
+  }
+}
+
+const scenes: Readonly<{ [name: string]: Scene }> = {
+  'branches and a subagent': {
+    files: () => [[...tree]],
+    forks: 3,
+  },
+  'a prompt that was typed anew since': {
+    prepare: (store) => take(store, [[...begun, person({ uuid: 'u2', parent: 'a1' }, 'do it')]]),
+    files: () => [[...tree]],
+    forks: 3,
+  },
+  'a copy that goes on elsewhere': {
+    files: () => [
+      [...begun, person({ uuid: 'u2', parent: 'a1' }, 'do it')],
+      [...begun.map(forked), person({ uuid: 'c2', parent: 'a1' }, 'do it elsewhere')].map(own('s-2')),
+    ],
+    forks: 1,
+  },
+  'a copy of a compacted session, with a branch': {
+    files: () => [
+      [...compacted],
+      [
+        ...compacted.map(forked),
+        person({ uuid: 'c2', parent: 'a2' }, 'elsewhere'),
+        person({ uuid: 'c3', parent: 'a2' }, 'and elsewhere'),
+      ].map(own('s-2')),
+    ],
+    forks: 2,
+  },
+  'a session that was resumed under new ids': {
+    files: () => [
+      [...tree.slice(0, 3)],
+      [...begun.map(renamed), person({ uuid: 'c2', parent: 'r-a1' }, 'go on')].map(own('s-2')),
+    ],
+    forks: 1,
+  },
+  'a session that went on here': {
+    prepare: (store) => {
+      take(store, [[...begun]]);
+      store.entries.append('s-1', [user('and here', { run: 'r-1' }), assistant('a run')]);
+    },
+    files: () => [[...compacted]],
+    forks: 1,
+  },
+  'an exported session that was continued': {
+    prepare: (store) => {
+      store.sessions.open('main');
+      store.entries.append('main', [user('First.'), assistant('Found.'), user('Second.')]);
+      store.entries.append('main', [assistant('Found that.')]);
+    },
+    files: (store) => continued(store, 'main'),
+    forks: 2,
+  },
+};
+
+/** Imports transcripts. */
+function take(store: SqliteTapeStore, files: readonly (readonly Raw[])[]): void {
+  for (const records of files) {
+    const { records: lines } = parseJsonLines([Buffer.from(jsonl(records))]);
+    reconcile(store, planClaudeCode({ name: 'file', lines }));
+  }
+}
+
+/** What a model sees of each session, by name. */
+function views(store: SqliteTapeStore): ReadonlyMap<string, string> {
+  const names = store.sessions.list({ all: true }).map(({ session }) => session);
+  return new Map(names.map((name) => [name, JSON.stringify(view(store.views.entries(name)).messages)]));
+}
+
+/** What is in a home: of each session its place, its view and its own entries; and the tokens of all. */
+function contents(store: SqliteTapeStore) {
+  const shown = views(store);
+  const sessions = store.sessions.list({ all: true }).map((info) => ({
+    session: info.session,
+    parent: treeParentOf(info).parent,
+    forkedFrom: info.parent,
+    shows: shown.get(info.session),
+    has: [...store.entries.read(info.id, { own: true })]
+      // The key of a merge names heads, which no two homes share.
+      .map(({ key, name, kind }) => key?.replace(/^merge:.*/, 'merge') ?? name ?? kind)
+      .toSorted(),
+  }));
+  const output = store.sessions.calls().reduce((sum, one) => sum + one.usage.output, 0);
+  return { sessions: sessions.toSorted((a, b) => (a.session < b.session ? -1 : 1)), output };
+}
+
+/** A home of a process that another one overtakes at its nth commit. */
+function overtaken(store: SqliteTapeStore, n: number, act: () => void): SqliteTapeStore {
+  let left = n;
+  return wrapStore(store, (call) => {
+    if (writing.test(call.method)) left -= 1;
+    if (writing.test(call.method) && left === 0) act();
+    return call.act();
+  });
+}
+
+/** A home of a process that ends behind its nth commit; `looks` is called behind each. */
+function endsBehind(store: SqliteTapeStore, n: number, looks: () => void): SqliteTapeStore {
+  let left = n;
+  return wrapStore(store, ({ method, act }) => {
+    if (left === 0) throw new Error('the process has ended');
+    const receipt = act();
+    if (!writing.test(method)) return receipt;
+    left -= 1;
+    looks();
+    if (left === 0) throw new Error('the process has ended');
+    return receipt;
+  });
+}
+
+/** A home before the import of a scene, the files that it reads, and what a whole import leaves. */
+async function played({ prepare, files }: Scene) {
+  const prepared = async () => {
+    const store = openStore();
+    await prepare?.(store);
+    return store;
+  };
+  using store = await prepared();
+  const read = await files(store);
+  const before = views(store);
+  let commits = 0;
+  const count = () => {
+    commits += 1;
+  };
+  take(endsBehind(store, Number.POSITIVE_INFINITY, count), read);
+  const forked = [...store.lineage.read({ types: ['fork'] })].length;
+  return { prepared, read, before, commits, after: views(store), end: contents(store), forked };
+}
+
+describe.each(Object.entries(scenes))('an import of %s', (_, scene) => {
+  test('shows no part of a session behind any commit, and can end there: the next one ends as one import', async () => {
+    const { prepared, read, before, commits, after, end, forked } = await played(scene);
+    expect(forked).toBe(scene.forks);
+    for (let n = 1; n <= commits; n += 1) {
+      using store = await prepared();
+      const looks = () => {
+        for (const [session, shows] of views(store))
+          expect([n, session, [before.get(session), after.get(session)]]).toEqual([
+            ...[n, session, expect.arrayContaining([shows])],
+          ]);
+      };
+      expect(() => take(endsBehind(store, n, looks), read)).toThrow('the process has ended');
+      take(store, read);
+      expect([n, contents(store)]).toEqual([n, end]);
+      expect([...store.verify()]).toEqual([]);
+    }
+  });
+
+  test('ends as one import when another one overtakes it before any commit', async () => {
+    const { prepared, read, commits, end } = await played(scene);
+    for (let n = 1; n <= commits; n += 1) {
+      using store = await prepared();
+      take(
+        overtaken(store, n, () => take(store, read)),
+        read,
+      );
+      expect([n, contents(store)]).toEqual([n, end]);
+    }
+  });
+});
+
+test('a fork that an earlier version left with nothing of its own, since it was killed there, gets that', async () => {
+  for (const name of ['branches and a subagent', 'a copy that goes on elsewhere']) {
+    const scene = scenes[name] as Scene;
+    const { prepared, read, end } = await played(scene);
+    using store = await prepared();
+    const earlier = wrapStore(store, ({ method, args: [parent, request], act, actWith }) => {
+      if (method !== 'lineage.fork') return act();
+      actWith([parent, { ...(request as ForkRequest), first: [] }]);
+      throw new Error('the process has ended');
+    });
+    expect(() => take(earlier, read)).toThrow('the process has ended');
+    take(store, read);
+    expect(contents(store)).toEqual(end);
+  }
+});
