@@ -56,8 +56,9 @@ export interface ReconcileOptions {
 
 /**
  * Makes the sessions of a home read as the conversations of a plan: creates those that are missing, parents first, appends
- * what is new to the others, and merges the subagents whose results came back. Each session changes in one transaction, by
- * what its tape has, so that an import that was killed, or ran twice at once, ends as one that ran alone.
+ * what is new to the others, and merges the subagents whose results came back. Each session appears, and changes, in one
+ * transaction, by what its tape has: no reader sees a part of it, and an import that was killed, or ran twice at once, ends as
+ * one that ran alone.
  *
  * A branch is forked where it leaves its parent, before or after the parent changed, so that what the parent has of it is
  * not written again. A session that went on here is not rewound: what its source has beyond the point where the two part
