@@ -33,8 +33,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'the graph line is written before the commit',
     file: tape('store/lineage'),
-    find: 'const made = forkTape(writer, at.need(parent), asked);',
-    replace: `const made = forkTape(writer, at.need(parent), asked);
+    find: 'const made = forkTape(writer, at.need(parent), request, brought);',
+    replace: `const made = forkTape(writer, at.need(parent), request, brought);
         at.drainOutbox();`,
     test: 'test/integration/tape.crashes.test.ts',
   },
