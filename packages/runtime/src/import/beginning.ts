@@ -1,4 +1,4 @@
-import type { Draft, HomeStore } from '@tapedeck/tape';
+import type { Draft } from '@tapedeck/tape';
 import { titleDraft } from '../edges/titles.ts';
 import { continuedNote, resumedBranchNote, resumedNote } from '../imported/copy-notes.ts';
 import { isStandIn } from '../plan/output.ts';
