@@ -273,6 +273,21 @@ test('the name of a session that is no import is not taken, unless another one b
   expect([other.code, JSON.parse(other.stdout)]).toMatchObject([0, { names: ['main-2'], entries: 3 }]);
 });
 
+test('of many files with something wrong in them an import names the first, and says how many others there are', async () => {
+  using home = tempHome();
+  using dir = tempDir();
+  for (let i = 1; i <= 25; i += 1) {
+    const record = person({ uuid: `u${i}` }, 'Hello', { sessionId: `s-${i}` });
+    writeFileSync(dir.file(`s-${i}.jsonl`), jsonl([record, record]));
+  }
+  const { stderr, code } = await home.tape(['import', dir.path, '--yes']);
+  const lines = stderr.trimEnd().split('\n');
+  const named = lines.filter((line) =>
+    /^Irregular in .*: line 2 \(byte \d+\): its id was used before, kept beside the conversation$/.test(line),
+  );
+  expect([code, named.length, lines.at(-1)]).toEqual([0, 20, '… and 5 other such lines; --json has all']);
+});
+
 test('an import names what a session is beside that has not the name of its transcript', async () => {
   using home = tempHome();
   using dir = tempDir();

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { SourceTable } from '@tapedeck/runtime/import';
+import { type Reconciled, readTranscript, reconcile, SourceTable } from '@tapedeck/runtime/import';
 import { type SqliteTapeStore, view } from '@tapedeck/tape';
 import { wrapStore } from '@tapedeck/tape/store';
 import { expect, test } from 'vitest';
@@ -159,6 +159,33 @@ test.each([
     expect(ours + Number(theirs)).toBe(await addedTo(alone));
   },
 );
+
+test('two imports that begin a session at once write it together, and each counts what it wrote of it', async () => {
+  const lines = transcript(150_000).join('\n');
+  using home = tempHome();
+  using store = home.open();
+  using other = home.open();
+  using alone = openStore();
+  const plan = () => readTranscript('file.jsonl', { chunks: [Buffer.from(`${lines}\n`)] });
+  const sum = (done: readonly Reconciled[]) => done.reduce((all, { added }) => all + added, 0);
+  let theirs: number | undefined;
+  const ours = wrapStore(store, ({ method, act: append }) => {
+    if (method !== 'imports.append' || theirs !== undefined) return append();
+    // The other one has written all of it when this one has begun, and publishes it behind the first piece of this one.
+    let appended: unknown;
+    const first = wrapStore(other, ({ method: called, act }) => {
+      if (called === 'imports.publish') appended = append();
+      return act();
+    }) as SqliteTapeStore;
+    theirs = 0;
+    theirs = sum(reconcile(first, plan()));
+    return appended;
+  }) as SqliteTapeStore;
+  const own = sum(reconcile(ours, plan()));
+  expect(theirs).toBeGreaterThan(0);
+  expect(own + Number(theirs)).toBe(sum(reconcile(alone, plan())));
+  expect(shownIn(store)).toEqual(shownIn(alone));
+});
 
 /** The visible sessions that have nothing of their own. */
 function bareIn(home: TempHome): readonly string[] {

@@ -92,7 +92,10 @@ export async function sayDone(
     await answer({ json, quiet: json.names.join('\n'), human });
   }
   sayLeftOut([...leftOut, ...refused], status);
-  for (const { file, brought } of done) if (brought !== undefined) sayLines(brought, file.path, status);
+  sayLines(
+    done.flatMap(({ file, brought }) => (brought === undefined ? [] : [{ ...brought, file: file.path }])),
+    status,
+  );
   for (const line of passedText(passed)) status(line);
   if (gone.length > 0)
     status(

@@ -15,6 +15,7 @@ import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
 import { pathText } from '../escape.ts';
 import { readAll } from '../input.ts';
+import { counted } from '../output/counted.ts';
 import { withProgress } from '../output/progress.ts';
 import { receiptOf } from './import-receipt.ts';
 
@@ -195,25 +196,36 @@ async function say(
   }: { readonly named: string; readonly files?: readonly FileImport[]; readonly context: Context },
 ): Promise<void> {
   const { answer, status, inHome } = context;
-  for (const one of brought) sayLines(one, named, status);
+  sayLines(
+    brought.map((one) => ({ ...one, file: named })),
+    status,
+  );
   const receipt = receiptOf(brought, files);
   await answer({ ...receipt, human: inHome(receipt.human) });
 }
 
-/** How many places a line names. */
+/** How many places a line names, and how many lines there are. */
 const placesMax = 5;
+const linesMax = 20;
 
-/** Names the lines that were left out, without which a transcript is not whole, and those in which something is wrong. */
+/** Names the lines of files that were left out, without which a transcript is not whole, and those with something wrong. */
 export function sayLines(
-  { bad, irregular }: Pick<Brought, 'bad' | 'irregular'>,
-  file: string,
+  found: readonly (Pick<Brought, 'bad' | 'irregular'> & { readonly file: string })[],
   status: (text: string) => void,
 ): void {
-  const path = pathText(file);
-  for (const [why, lines] of Map.groupBy(bad, (one) => one.why))
-    status(`Left out of ${path}: ${placesOf(lines)}: ${why}`);
-  for (const [why, lines] of Map.groupBy(irregular, (one) => one.why))
-    status(`Irregular in ${path}: ${placesOf(lines)}: ${why}`);
+  const lines = found.flatMap(({ bad, irregular, file }) => [
+    ...placesIn(bad, `Left out of ${pathText(file)}`),
+    ...placesIn(irregular, `Irregular in ${pathText(file)}`),
+  ]);
+  for (const line of lines.slice(0, linesMax)) status(line);
+  const more = lines.length - linesMax;
+  if (more > 0) status(`… and ${counted(more, 'other such line')}; --json has all`);
+}
+
+/** A line for each thing that is wrong. */
+function placesIn(lines: readonly BadLine[], what: string): readonly string[] {
+  const byReason = Map.groupBy(lines, (one) => one.why);
+  return [...byReason].map(([why, places]) => `${what}: ${placesOf(places)}: ${why}`);
 }
 
 function placesOf(lines: readonly BadLine[]): string {

@@ -23,3 +23,13 @@ export function wroteOf(drafts: readonly Draft[], added: number = drafts.length)
   const rewinds = drafts.filter(({ kind }) => kind === 'rewind').length;
   return { added: added - rewinds, rewound: rewinds > 0, ...repairsIn(drafts) };
 }
+
+/** What was written in two steps. Pure. */
+export function bothOf(one: Wrote, other: Wrote): Wrote {
+  return {
+    added: one.added + other.added,
+    rewound: one.rewound || other.rewound,
+    redacted: one.redacted + other.redacted,
+    omitted: one.omitted + other.omitted,
+  };
+}

@@ -15,7 +15,7 @@ import { withRefs } from '../imported/refs.ts';
 import { ImportError } from '../lines/errors.ts';
 import { wholeDraft } from '../plan/later-draft.ts';
 import type { Base } from '../plan/plan.ts';
-import { appendDrafts, type Wrote, wroteOf } from './append-drafts.ts';
+import { appendDrafts, bothOf, type Wrote, wroteOf } from './append-drafts.ts';
 import { hasBase } from './base.ts';
 import { beginningOf, continuationNotes, exportNotes } from './beginning.ts';
 import { createInPieces } from './in-pieces.ts';
@@ -250,18 +250,20 @@ export class ConversationWriter {
     const drafts = withRefs(batch, { plan: conversation, next: 2, shown: [] });
     for (let tries = 1; ; tries += 1) {
       this.#assertNotForgotten();
-      try {
-        const { title } = conversation;
-        const { onAdded } = this.#writing;
-        return this.#receipt(createInPieces(this.#store, this.#session, { drafts, title, onAdded }));
-      } catch (error) {
-        const codes = ['TAPE_EXISTS', 'TAPE_NO_SESSION', 'TAPE_KEY_CONFLICT'] as const;
-        if (!codes.some((code) => isCode(error, code))) throw error;
-        if (this.#isRenamed(error)) continue;
-        // Another import of the same source was faster: the session is there, to be compared like any other.
-        if (this.#appears()) return this.#update();
-        if (tries >= triesMax) throw error;
+      const { title } = conversation;
+      const { onAdded } = this.#writing;
+      const { id, wrote, error } = createInPieces(this.#store, this.#session, { drafts, title, onAdded });
+      if (error === undefined) return this.#receipt({ created: wrote.added > 0, ...wrote });
+      const codes = ['TAPE_EXISTS', 'TAPE_NO_SESSION', 'TAPE_KEY_CONFLICT'] as const;
+      if (!codes.some((code) => isCode(error, code))) throw error;
+      if (this.#isRenamed(error)) continue;
+      // Another import of the same source was faster: the session is there, to be compared like any other.
+      if (this.#appears()) {
+        const rest = this.#update();
+        const isShared = this.#store.sessions.find(rest.session)?.id === id;
+        return isShared ? { ...rest, ...bothOf(wrote, rest) } : rest;
       }
+      if (tries >= triesMax) throw error;
     }
   }
 

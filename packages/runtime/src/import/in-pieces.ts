@@ -1,10 +1,20 @@
 import type { Draft, HomeStore } from '@tapedeck/tape';
 import type { OnProgress } from '@tapedeck/tape/store';
 import { LaterDraft, wholeDraft } from '../plan/later-draft.ts';
-import { type Reconciled, repairsIn } from './reconciled.ts';
+import { bothOf, type Wrote, wroteOf } from './append-drafts.ts';
 
 /** Drafts of a new session, and their bytes, that are written in one transaction, before all of them become visible. */
 const chunkMax = { drafts: 500, bytes: 4 * 1024 * 1024 };
+
+/** What became of a session that was written in pieces. */
+export interface InPieces {
+  /** The session, if it was begun: the same as that of another import which began at once with this one. */
+  readonly id?: string;
+  /** What this import wrote of it. */
+  readonly wrote: Wrote;
+  /** Why not all of it was written. */
+  readonly error?: unknown;
+}
 
 /** Writes a new session without a parent, of which no more than a piece is in memory. It appears when all of it is written. */
 export function createInPieces(
@@ -19,20 +29,24 @@ export function createInPieces(
     readonly title: string | undefined;
     readonly onAdded: OnProgress | undefined;
   },
-): Omit<Reconciled, 'conversation' | 'session'> {
-  // Nothing of an import that was killed is continued: its source may have changed since.
-  const staged = store.imports.stage(session, { keys: [], ...(title !== undefined && { title }) });
-  let [added, redacted, omitted] = [0, 0, 0];
-  for (const chunk of chunksOf(drafts)) {
-    store.imports.append(staged.id, chunk);
-    const repairs = repairsIn(chunk);
-    redacted += repairs.redacted;
-    omitted += repairs.omitted;
-    added += chunk.length;
-    onAdded?.({ done: added, total: drafts.length });
+): InPieces {
+  let id: string | undefined;
+  let [wrote, done] = [wroteOf([]), 0];
+  const became = () => ({ ...(id !== undefined && { id }), wrote });
+  try {
+    // Nothing of an import that was killed is continued: its source may have changed since.
+    id = store.imports.stage(session, { keys: [], ...(title !== undefined && { title }) }).id;
+    for (const chunk of chunksOf(drafts)) {
+      const { added } = store.imports.append(id, chunk);
+      wrote = bothOf(wrote, wroteOf(added === 0 ? [] : chunk, added));
+      done += chunk.length;
+      onAdded?.({ done, total: drafts.length });
+    }
+    store.imports.publish([id]);
+    return became();
+  } catch (error) {
+    return { ...became(), error };
   }
-  store.imports.publish([staged.id]);
-  return { created: true, added, rewound: false, redacted, omitted };
 }
 
 function* chunksOf(drafts: readonly Draft[]): Generator<readonly Draft[]> {
