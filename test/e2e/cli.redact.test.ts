@@ -1,6 +1,10 @@
-import { copyFileSync, existsSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { expect, test } from 'vitest';
+import { json } from '../support/cli.ts';
+import { tempDir } from '../support/temp-dir.ts';
 import { tempHome } from '../support/temp-home.ts';
+import { calls, jsonl, model, person, returns, says } from '../support/transcript.ts';
 
 test('redact names what may still contain the content: forks that carry a state, lines of the graph file', async () => {
   using home = tempHome();
@@ -20,6 +24,48 @@ test('redact names what may still contain the content: forks that carry a state,
   expect(await run('purge', 'child', '--dry-run')).toMatchObject({
     quoted_by: ['session_graph.jsonl:2', 'tape.db.schema-2'],
   });
+});
+
+test('redact names where else a home says the same: the report of a subagent, titles, and deleted sessions', async () => {
+  using dir = tempDir();
+  using home = tempHome();
+  const inside = { isSidechain: true, agentId: 'x1' };
+  const asked = 'What lives in the burrows?';
+  const task = 'Look for an aardvark in each burrow';
+  const report = 'No burrow has an aardvark in it';
+  const files = {
+    's-1.jsonl': [
+      person({ uuid: 'u1' }, asked),
+      model({ uuid: 'k1', parent: 'u1' }, [calls('t1', 'Task', { prompt: task })]),
+      person({ uuid: 'r1', parent: 'k1' }, [returns('t1', report)], { toolUseResult: { agentId: 'x1' } }),
+      { type: 'custom-title', sessionId: 's-1', customTitle: asked },
+    ],
+    's-1/subagents/agent-x1.jsonl': [
+      person({ uuid: 'y1' }, task, inside),
+      model({ uuid: 'z1', parent: 'y1' }, [says(report)], inside),
+    ],
+  };
+  for (const [name, records] of Object.entries(files)) {
+    const path = dir.file(`.claude/projects/p/${name}`);
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, jsonl(records));
+  }
+  const run = async (...args: string[]) => json(await home.here(args, { env: { HOME: dir.path } }));
+  await run('import', '--yes', '--json');
+  const redacted = async (place: string, ...more: string[]) => {
+    const { quoted_by: quotedBy } = await run('redact', place, '--reason', 'private', ...more, '--json');
+    return (quotedBy as readonly string[]).toSorted();
+  };
+  // The title is in its record, and with the entry that begins the session.
+  expect(await redacted('s-1@3', '--dry-run')).toEqual(['s-1@1', 's-1@4']);
+  const { id } = await run('delete', 'agent-x1', '--json');
+  expect(await redacted('s-1@6')).toEqual([`${id}@8`, 's-1@8'].toSorted());
+  // The call that gave the task was said to the subagent.
+  expect(await redacted('s-1@5')).toEqual([`${id}@7`]);
+  for (const place of ['s-1@8', `${id}@7`, `${id}@8`]) expect(await redacted(place)).toEqual([]);
+  const found = async (word: string) =>
+    (await home.tape(['search', word, '--all', '--quiet'])).stdout.split('\n').length - 1;
+  expect([await found('aardvark'), await found('burrows')]).toEqual([0, 2]);
 });
 
 test('several entries and ranges of a session are erased in one act, or none is', async () => {

@@ -180,7 +180,9 @@ const redactable = {
   seq: count('position of the entry'),
   kind,
   repeated,
-  quoted_by: names('places that may still contain the text then'),
+  quoted_by: names(
+    'places that may still contain the text then, of the first 100 entries: as `tape redact` names them',
+  ),
 };
 
 const redacted = {
@@ -189,7 +191,7 @@ const redacted = {
   by: count('position of the redaction entry'),
   repeated,
   quoted_by: names(
-    'places that may still contain the text: merges and forks as `SESSION@SEQ`, lines of the graph file as `session_graph.jsonl:LINE`',
+    'places that may still contain the text: merges, forks and, for the first 100 entries, others that say the same as `SESSION@SEQ`, of a title the first entry of its session, lines of the graph file as `session_graph.jsonl:LINE`, files',
   ),
 };
 

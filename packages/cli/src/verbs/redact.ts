@@ -6,6 +6,7 @@ import { readText } from '../input.ts';
 import { counted } from '../output/counted.ts';
 import { erasing, whileShown } from '../output/progress.ts';
 import { needSession, pointIn, readPlace, readRange } from '../session/place.ts';
+import { saidElsewhere, soughtEntriesMax } from '../session/said-elsewhere.ts';
 import { contentLeft, mayContain, trafficOf } from '../session/traffic.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
@@ -16,7 +17,7 @@ export const redact: Verb = defineVerb({
   detail:
     'Removes the content, and bytes that no other entry uses, from the database, its WAL and the search index. An entry keeps ' +
     'its place in the hash chain, which still verifies. Several entries of a session are erased in one act, all or none: the ' +
-    'file is written anew once. A range leaves out rewinds and redactions, which have no content. Lists what may still contain the text: merges that quote it, forks that ' +
+    'file is written anew once. A range leaves out rewinds and redactions, which have no content. Lists what may still contain the text: other entries that say the same, also of deleted sessions, titles, merges that quote it, forks that ' +
     'carry the state of an anchor, intentions in the graph file, raw traffic, copies of the database from before an upgrade. Earlier backups still contain it.',
   examples: [
     ['tape redact main@42 --reason "a key was pasted"', 'Erase main@42'],
@@ -37,13 +38,21 @@ export const redact: Verb = defineVerb({
     if (why.trim() === '') throw new UsageError('cannot redact: the reason is empty');
     return await (dryRun === true ? reading : changing)(async (store) => {
       const { id, seqs } = entriesIn(store, place, more);
-      const withTraffic = async <R extends RedactPreview>(redacted: R): Promise<R> => {
-        const files = await trafficOf(store, home, needSession(store, redacted.session).id);
-        return { ...redacted, quotedBy: [...redacted.quotedBy, ...files] };
+      // Of what is erased no text is left.
+      const elsewhere = await saidElsewhere(store, id, seqs);
+      if (seqs.length > soughtEntriesMax)
+        status(`Looked for other places that say the same of the first ${soughtEntriesMax} entries alone`);
+      const withOthers = async <R extends RedactPreview>(redacted: R): Promise<R> => {
+        const { seq, quotedBy } = redacted;
+        const files = await trafficOf(store, home, ownerOf(store, id, seq));
+        return {
+          ...redacted,
+          quotedBy: [...new Set([...quotedBy, ...(elsewhere.get(seq) ?? []), ...files])],
+        };
       };
       if (dryRun === true) {
         const found = await Promise.all(
-          seqs.map(async (seq) => await withTraffic(store.entries.previewRedact(id, seq))),
+          seqs.map(async (seq) => await withOthers(store.entries.previewRedact(id, seq))),
         );
         const said = found.map((one) => ({ ...one, entry: entryAt(store, id, one.seq) }));
         const json = said.map(({ session, seq, entry, repeated, quotedBy }) => ({
@@ -57,7 +66,7 @@ export const redact: Verb = defineVerb({
         return 0;
       }
       const erased = await whileShown(context, erasing, () => store.entries.redact(id, seqs, why));
-      const redacted = await Promise.all(erased.map(withTraffic));
+      const redacted = await Promise.all(erased.map(withOthers));
       const logEmptied = redacted.every((one) => one.logEmptied);
       if (!logEmptied) status(inHome(contentLeft(home, 'redact the entry again')));
       const json = redacted.map(({ session, seq, by, repeated, quotedBy }) => ({
@@ -115,6 +124,13 @@ function contentIn(
   return [...store.entries.read(id, { from, to })]
     .filter(({ kind }) => kind !== 'rewind' && kind !== 'redaction')
     .map(({ seq }) => seq);
+}
+
+/** The id of the session that wrote an entry, which another one may inherit. */
+function ownerOf(store: HomeStore, id: string, seq: Seq): string {
+  let at = store.sessions.find(id);
+  while (at?.parentId !== undefined && seq <= at.base) at = store.sessions.find(at.parentId);
+  return at?.id ?? id;
 }
 
 function entryAt(store: HomeStore, id: string, seq: Seq): Entry | undefined {

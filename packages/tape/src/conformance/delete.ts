@@ -144,6 +144,7 @@ export const deleteChapter: Chapter = ({ test, expect }, open) => {
     await store.sessions.update(child, { lifecycle: 'destroyed' });
     expect(await found()).toEqual([]);
     expect(await found({ session: id })).toEqual([[id, []]]);
+    expect(await found({ deleted: true })).toEqual([[id, []]]);
   });
 
   test('a purge erases what a session wrote, and refuses while forks inherit it', async () => {

@@ -42,6 +42,8 @@ export interface SearchQuery {
    * 16 million characters, and scans as many that are not indexed yet, the newest.
    */
   readonly all?: boolean;
+  /** Whether to find what only deleted sessions have, too. By default it is found where `session` names one of them. */
+  readonly deleted?: boolean;
 }
 
 /** What a search found, and what it did not look at. */
@@ -177,7 +179,7 @@ function matcher(db: Db, realm: string, query: SearchQuery): (row: SearchRow) =>
     if (owner.lifecycle === 'staging') return undefined;
     const hit = toHit(db, owner, { realm, row, snippet: snippetOf(content, found) });
     // Deleted sessions are searched where one of them is named.
-    return hit.sessions.length === 0 && session === undefined ? undefined : hit;
+    return hit.sessions.length > 0 || session !== undefined || query.deleted === true ? hit : undefined;
   };
 }
 

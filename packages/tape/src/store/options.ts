@@ -210,6 +210,7 @@ export const fieldsOf: { readonly [M in keyof OptionsOf]: Fields<OptionsOf[M]> }
     where: 'list',
     limit: 'count',
     all: 'flag',
+    deleted: 'flag',
   },
   'views.entries': { policy: true, at: true },
   'views.ranges': { at: true, from: 'count' },
