@@ -39,6 +39,22 @@ export const mutants: readonly Mutant[] = [
     test: 'test/integration/tape.crashes.test.ts',
   },
   {
+    name: 'an import forks a session, and writes then what that has',
+    file: runtime('import/conversation-writer'),
+    find: 'const { session, repeated } = this.#store.lineage.fork(parent, whole);',
+    replace: `const { session, repeated } = this.#store.lineage.fork(parent, { ...whole, first: [] });
+        if (!repeated) this.#store.entries.append(session, first);`,
+    test: 'test/unit/import.stops.test.ts',
+  },
+  {
+    name: 'what is forgotten just before an import forks a session is in that',
+    file: runtime('import/conversation-writer'),
+    find: 'expectHead: headHash, first }',
+    replace: 'first }',
+    test: 'test/integration/import.processes.test.ts',
+    only: 'is forgotten while an import reads it',
+  },
+  {
     name: 'a torn tail is not sealed, so the next line is glued to it',
     file: graph('journal'),
     find: "(now.tail.torn ? '\\n' : '') + ",
