@@ -1,10 +1,10 @@
 import type { HomeStore } from '@tapedeck/tape';
 import { commonOf, spineOf } from '../imported/change.ts';
+import { firstKeyIn } from '../imported/first-said.ts';
 import { importedIn } from '../imported/imported.ts';
 import { sessionOf, sourceOf } from '../imported/origins.ts';
 import type { Base, ConversationPlan, ImportPlan } from '../plan/plan.ts';
 import { copiesIn } from './copies.ts';
-import { firstKeyIn } from './first-said.ts';
 import { originIn } from './kin.ts';
 
 /**

@@ -6,7 +6,6 @@ import { type Origins, sessionOf } from '../imported/origins.ts';
 import { DraftMaker, LaterDraft, wholeDraft } from '../plan/later-draft.ts';
 import type { ConversationPlan, ImportPlan } from '../plan/plan.ts';
 import { copiesIn } from './copies.ts';
-import { compactionIn } from './first-said.ts';
 
 /** A compaction with which a copy begins, where its source has it. */
 interface Beginning {
@@ -39,10 +38,7 @@ export function beginningIn(
     sessionOf(store, { format, session }) ?? origins.find(JSON.stringify({ format, session }))?.session;
   if (own !== undefined) return beginningOf(store, own, key);
   const named = copyOf === undefined ? undefined : sessionOf(store, { format, session: copyOf });
-  const others = [
-    ...(named === undefined ? [] : [named]),
-    ...copiesIn(store).compactedAt(compactionIn(first)),
-  ];
+  const others = [...(named === undefined ? [] : [named]), ...copiesIn(store).compactedAt(first)];
   for (const one of others) {
     // What takes no fork is no beginning of a new session.
     const isActive = store.sessions.find(one)?.lifecycle === 'active';

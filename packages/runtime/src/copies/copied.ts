@@ -1,9 +1,9 @@
 import type { HomeStore, Seq } from '@tapedeck/tape';
+import { firstKeyIn } from '../imported/first-said.ts';
 import { sessionOf } from '../imported/origins.ts';
 import type { ConversationPlan, ImportPlan } from '../plan/plan.ts';
 import { copiesIn } from './copies.ts';
 import type { Begun } from './family.ts';
-import { firstKeyIn } from './first-said.ts';
 
 /** The session from which a conversation forks, where, and how many drafts of the conversation precede that. */
 export interface CopiedPart {

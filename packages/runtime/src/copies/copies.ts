@@ -1,22 +1,22 @@
 /**
- * Copies: the sessions of the home that begin alike, by the ids of their records (`copies.ts`, `first-said.ts`) as trees
- * (`family.ts`), or by what they say, whatever their ids are (`resemblance.ts`), of which `alike.ts` and `points.ts`
- * conclude which one is the source. So a copy is written once, behind its source (`copied.ts`, `resumed.ts`,
+ * Copies: the sessions of the home that begin alike, by the ids of their records (`copies.ts`) as trees
+ * (`family.ts`), or by what they say, whatever their ids are (`beginnings.ts`, `resemblance.ts`), of which `alike.ts` and
+ * `points.ts` conclude which one is the source. So a copy is written once, behind its source (`copied.ts`, `resumed.ts`,
  * `behind-compaction.ts`), and its tokens are counted once (`counted-elsewhere.ts`). Imports `imported` and what lies
  * below.
  */
 
-import type { HomeStore, Seq } from '@tapedeck/tape';
-import { isObject } from '@tapedeck/tape/internal';
-import { continuedFrom, copyEvent, resumedAs } from '../imported/copy-notes.ts';
-import { isOfImport, keyOf } from '../imported/imported.ts';
+import type { Draft, HomeStore, Seq, SessionInfo } from '@tapedeck/tape';
+import { firstKey } from '../imported/first-said.ts';
+import { knownIn } from '../imported/known-sessions.ts';
 import { Ledger, SharedCounts } from '../imported/ledger.ts';
 import { sourceOf } from '../imported/origins.ts';
+import { isWhole, type SessionFacts } from '../imported/session-facts.ts';
+import { Beginnings } from './beginnings.ts';
 import { ErasedRecords } from './erased-records.ts';
 import { Family } from './family.ts';
-import { answerId, compactionOf, firstKey, firstShownIn, saidBy } from './first-said.ts';
 import { type Group, join } from './group.ts';
-import { type Kin, originIn } from './kin.ts';
+import type { Kin } from './kin.ts';
 
 /**
  * The conversations of a home by the key of their first message and by their first answer, and those that are
@@ -41,18 +41,16 @@ class Copies {
   /** Those that lack a message or an answer. */
   readonly #unfinished = new Set<string>();
   readonly #byFirst = new Map<string, Group>();
-  /** Those whose first message says the same at the same time, whatever its key, and those that have a compaction. */
-  readonly #byBeginning = new Map<string, Set<string>>();
   /** Those whose first answer is known by the same request or key. */
   readonly #byAnswer = new Map<string, Group>();
-  /** Those that have a compaction, and those that begin with it. */
-  readonly #byBoundary = new Map<string, Group>();
-  readonly #beginningAt = new Map<string, Group>();
+  readonly #beginnings: Beginnings;
   readonly #of = new Map<string, Group>();
   readonly #sources = new Map<string, Set<string>>();
   /** All sessions that were forked from one, by the ULID of that. */
   readonly #forks = new Map<string, Set<string>>();
   readonly #erased: ErasedRecords;
+  /** Up to where the tapes were read. */
+  readonly #heads = new Map<string, Seq>();
   /** Those that this process wrote since they were read. */
   readonly #wrote = new Set<string>();
   /** The last line of the lineage that was read. */
@@ -67,6 +65,7 @@ class Copies {
   constructor(store: HomeStore) {
     this.#store = store;
     this.ledger = new Ledger(store);
+    this.#beginnings = new Beginnings(store);
     this.#erased = new ErasedRecords(store);
   }
 
@@ -86,6 +85,7 @@ class Copies {
   end(): void {
     this.#readOn();
     this.#changes = this.#store.changes();
+    knownIn(this.#store).save();
   }
 
   /** A session was written. */
@@ -144,12 +144,11 @@ class Copies {
       left.add(this.namedSource(main));
       const { session = '' } = this.#kin.get(main) ?? {};
       for (const copy of this.#of.get(session)?.ids ?? []) left.add(this.#kin.get(copy)?.source);
-      for (const { beginning, compactions } of ids.flatMap((one) => this.#kin.get(one) ?? []))
-        for (const said of [beginning ?? '', ...compactions.keys()]) {
-          if (looked.has(said)) continue;
-          looked.add(said);
-          for (const one of this.#byBeginning.get(said) ?? []) left.add(this.#kin.get(one)?.source);
-        }
+      for (const one of ids) {
+        const kin = this.#kin.get(one);
+        if (kin === undefined) continue;
+        for (const other of this.#beginnings.alike(one, kin, looked)) left.add(other.source);
+      }
     }
     return found;
   }
@@ -166,9 +165,11 @@ class Copies {
     const kin = this.#kin.get(id);
     const main = this.#mains.get(kin?.source ?? '') ?? '';
     const its = this.#kin.get(main);
-    if (its?.resumed === undefined) return kin?.shown ?? '';
+    const shown = kin?.beginning?.shown?.key;
+    const resumed = its?.beginning?.resumed;
+    if (its === undefined || resumed === undefined) return shown ?? '';
     its.inherits ??= firstKey(this.#store, main);
-    return (kin?.shown === its.inherits ? its.resumed : kin?.shown) ?? '';
+    return (shown === its.inherits ? resumed : shown) ?? '';
   }
 
   /** What a session is as: it changes when that is written, here or perhaps by others. */
@@ -199,15 +200,15 @@ class Copies {
   }
 
   /** The sessions that have a compaction. */
-  compactedAt(compaction: string): Iterable<string> {
+  compactedAt(compaction: Draft): Iterable<string> {
     this.#readOn();
-    return this.#byBoundary.get(compaction)?.ids ?? [];
+    return this.#beginnings.compactedAt(compaction, { isFirst: false })?.ids ?? [];
   }
 
   /** The tokens of the sessions that have a compaction, or only of those that begin with it. */
-  countsBehind(compaction: string, isFirst: boolean): SharedCounts | undefined {
+  countsBehind(compaction: Draft, isFirst: boolean): SharedCounts | undefined {
     this.#readOn();
-    return this.#counts((isFirst ? this.#byBoundary : this.#beginningAt).get(compaction));
+    return this.#counts(this.#beginnings.compactedAt(compaction, { isFirst: !isFirst }));
   }
 
   /** The tokens of the sessions that say that they are copies of a session of a tool. */
@@ -232,6 +233,7 @@ class Copies {
   /** What was erased in sessions, by now. */
   erased(): ErasedRecords {
     this.#noteOthers();
+    this.#readOn();
     return this.#erased;
   }
 
@@ -253,138 +255,104 @@ class Copies {
     for (const group of this.#kin.get(id)?.groups ?? []) group.refresh(id);
   }
 
-  /** Takes note of what others have written. */
+  /** Takes note of what others have written since all was read. */
   #noteOthers(): void {
     if (this.#noted === this.#round) return;
     this.#noted = this.#round;
-    for (const { id, head } of this.#store.sessions.list({ all: true, allRealms: true })) {
-      this.#erased.read({ id, head });
-      const kin = this.#kin.get(id);
-      if (kin !== undefined && kin.read !== head) this.#wrote.add(id);
-    }
+    if (this.#g === 0) return;
+    for (const { id, head } of this.#store.sessions.list(everySession))
+      if (this.#heads.get(id) !== head) this.#wrote.add(id);
   }
 
   #readOn(): void {
+    const isFirst = this.#g === 0;
     const fresh = new Set<string>();
     const types = ['session', 'fork'] as const;
     for (const { g, session, parent } of this.#store.lineage.read({ from: this.#g + 1, types })) {
       this.#g = g;
       if (parent !== null) put(this.#forks, parent, session);
-      if (this.#isNewKin(session)) fresh.add(session);
+      fresh.add(session);
     }
-    for (const id of this.#wrote) {
-      // A fork says only with its first entries what it is.
-      if (this.#isNewKin(id)) fresh.add(id);
-      for (const group of this.#kin.get(id)?.groups ?? []) group.refresh(id);
-      for (const of of this.#sources.get(id) ?? []) this.#of.get(of)?.refresh(id);
-      const isRewound = this.#readMarks(id);
-      if (isRewound || this.#unfinished.has(id)) fresh.add(id);
-    }
+    // A fork of another process may say only now what it is.
+    for (const id of this.#wrote) fresh.add(id);
     this.#wrote.clear();
-    for (const id of fresh) this.#look(id);
+    const all = isFirst || fresh.size > listedFrom ? this.#store.sessions.list(everySession) : [];
+    if (isFirst) for (const info of all) this.#factsOf(info);
+    const infos = new Map(all.map((info) => [info.id, info]));
+    for (const id of fresh) {
+      const info = infos.get(id) ?? this.#store.sessions.find(id);
+      if (info !== undefined) this.#take(info);
+    }
   }
 
-  #isNewKin(id: string): boolean {
-    const isKnown = this.#kin.has(id) || this.#continued.has(id);
-    const origin = isKnown ? undefined : originIn(this.#store, id);
-    if (origin === undefined) return false;
+  /** The facts of a session as it is: what was erased in any is noted. */
+  #factsOf(info: SessionInfo): SessionFacts {
+    const facts = knownIn(this.#store).of(info);
+    this.#heads.set(info.id, info.head);
+    this.#erased.take(info.id, facts.redactions);
+    return facts;
+  }
+
+  /** Takes note of a session as it is. */
+  #take(info: SessionInfo): void {
+    const { id } = info;
+    const facts = this.#factsOf(info);
+    const kin = this.#kin.get(id) ?? this.#newKin(info, facts);
+    const { beginning } = facts;
+    if (kin === undefined || beginning === undefined) return;
+    for (const group of kin.groups) group.refresh(id);
+    for (const of of this.#sources.get(id) ?? []) this.#of.get(of)?.refresh(id);
+    const { resumed, first, answer } = beginning;
+    // The keys that it inherits are not those of its source.
+    if (resumed === undefined && first !== undefined) this.#join(this.#byFirst, first, id);
+    if (answer !== undefined) this.#join(this.#byAnswer, answer, id);
+    this.#beginnings.take(id, kin, beginning);
+    kin.beginning = beginning;
+    if (isWhole(beginning)) this.#unfinished.delete(id);
+    else this.#unfinished.add(id);
+  }
+
+  /** Takes note of a conversation that no one knew, unless it continues an export. */
+  #newKin({ id, kind }: SessionInfo, { origin, continues, copyOf }: SessionFacts): Kin | undefined {
+    if (kind !== 'session' || origin === undefined || this.#continued.has(id)) return undefined;
     const { format, session, conversation } = origin;
     const isMain = conversation === undefined;
     const source = sourceOf(format, session);
     if (!isMain)
       this.#branches.set(source, [...(this.#branches.get(source) ?? []), [id, String(conversation)]]);
-    const exported = continuedFrom(this.#store, id);
-    if (exported !== undefined) {
+    if (continues !== undefined) {
       this.#continued.add(id);
-      this.#continuing.set(exported, [...(this.#continuing.get(exported) ?? []), { id, source }]);
-      return false;
+      this.#continuing.set(continues, [...(this.#continuing.get(continues) ?? []), { id, source }]);
+      return undefined;
     }
     const of = { format: String(format), session: String(session) };
-    this.#kin.set(id, {
+    const kin = {
       isMain,
       source,
       ...of,
-      compactions: new Map(),
-      groups: new Set(),
-      read: 0,
-      isRewound: false,
+      begins: [],
+      groups: new Set<Group>(),
       writes: 0,
-    });
-    this.#readMarks(id);
-    this.#unfinished.add(id);
+    };
+    this.#kin.set(id, kin);
     if (isMain) {
       if (!this.#mains.has(source)) this.#mains.set(source, id);
-      this.#readCopy(id);
+      for (const of of copyOf) this.add(of, id);
     }
-    return true;
-  }
-
-  /** Looks for the first message and the first answer of a session. */
-  #look(id: string): void {
-    const kin = this.#kin.get(id);
-    if (kin === undefined) return;
-    // The keys that it inherits are not those of its source.
-    kin.resumed ??= resumedAs(this.#store, id);
-    const first = kin.resumed === undefined ? firstKey(this.#store, id) : '';
-    if (first !== undefined && first !== '') this.#join(this.#byFirst, first, id);
-    // It says something else when its summary comes later.
-    for (const [compaction, seq] of kin.compactions) {
-      if (!this.#isFirst(id, seq)) break;
-      this.#join(this.#beginningAt, compaction, id);
-    }
-    const { message, answer } = firstShownIn(this.#store, id, kin);
-    if (message !== undefined) {
-      const beginning = saidBy(message);
-      this.#byBeginning.get(kin.beginning ?? '')?.delete(id);
-      kin.beginning = beginning;
-      kin.shown = keyOf(message);
-      put(this.#byBeginning, beginning, id);
-    }
-    if (answer === undefined) return;
-    if (first !== undefined) this.#unfinished.delete(id);
-    this.#join(this.#byAnswer, answerId(answer), id);
-  }
-
-  /** Looks for the compactions that a session has by now, and says whether it shows less: perhaps another beginning. */
-  #readMarks(id: string): boolean {
-    const [kin, info] = [this.#kin.get(id), this.#store.sessions.find(id)];
-    if (kin === undefined || info === undefined || info.head === kin.read) return false;
-    const isNew = kin.read === 0;
-    const above = isNew ? this.#kin.get(info.parentId ?? '') : undefined;
-    const isKnown = above !== undefined && above.read >= info.base;
-    // A fork inherits none of what the session lacks that it left: its own entries are read, and not those of all above it.
-    const fromIf = (isLacking: boolean) => 1 + (isKnown && isLacking ? info.base : kin.read);
-    const from = fromIf(above?.compactions.size === 0);
-    for (const entry of this.#store.entries.read(id, { kind: 'anchor', from })) {
-      if (entry.mark !== 'boundary' || !isOfImport(entry)) continue;
-      const compaction = compactionOf(entry);
-      kin.compactions.set(compaction, entry.seq);
-      this.#join(this.#byBoundary, compaction, id);
-      put(this.#byBeginning, compaction, id);
-    }
-    const later = { kind: 'rewind', from: fromIf(above?.isRewound === false), limit: 1 } as const;
-    const [rewind] = this.#store.entries.read(id, later);
-    kin.read = info.head;
-    kin.isRewound ||= rewind !== undefined;
-    return rewind !== undefined;
-  }
-
-  /** Whether no message of a session precedes a position. */
-  #isFirst(id: string, seq: Seq): boolean {
-    const [message] = this.#store.entries.read(id, { kind: 'message', to: seq, limit: 1 });
-    return message === undefined;
+    return kin;
   }
 
   #join(groups: Map<string, Group>, by: string, id: string): void {
     const kin = this.#kin.get(id);
     kin?.groups.add(join(groups, by, { id, isMain: kin.isMain }));
   }
-
-  #readCopy(id: string): void {
-    for (const { payload } of this.#store.entries.read(id, { own: true, name: copyEvent }))
-      if (isObject(payload) && typeof payload.session === 'string') this.add(payload.session, id);
-  }
 }
+
+/** Deleted ones, and those of other homes, too. */
+const everySession = { all: true, allRealms: true } as const;
+
+/** More sessions than these are found at once with the list of all. */
+const listedFrom = 100;
 
 /** A session that continues an exported one, and the session of a tool from which it came. */
 interface Continuing {

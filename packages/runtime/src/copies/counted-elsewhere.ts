@@ -1,11 +1,11 @@
 import type { HomeStore, JsonObject, SessionInfo } from '@tapedeck/tape';
 import { withAncestors } from '../imported/ancestors.ts';
+import { answerId, firstAnswer } from '../imported/first-said.ts';
 import type { Counted } from '../imported/imported.ts';
 import { countsOf, type SharedCounts, together } from '../imported/ledger.ts';
 import { type Origins, sessionOf } from '../imported/origins.ts';
 import type { ConversationPlan, ImportPlan } from '../plan/plan.ts';
 import { copiesIn } from './copies.ts';
-import { answerId, compactionIn, firstAnswer } from './first-said.ts';
 
 /** Who else may have counted the tokens of a conversation. */
 interface Counting {
@@ -65,11 +65,11 @@ function countsElsewhere(
   const answers = new Set([spine, whole].flatMap((drafts) => firstAnswer(drafts) ?? []).map(answerId));
   // A copy that begins at a compaction may have another first answer than all others.
   const boundaries = spine.flatMap((one, i) =>
-    one.mark === 'boundary' ? { of: compactionIn(one), isFirst: i === 0 } : [],
+    one.mark === 'boundary' ? { boundary: one, isFirst: i === 0 } : [],
   );
   const shared = [
     copies.countsOfCopies(session),
-    ...boundaries.map(({ of, isFirst }) => copies.countsBehind(of, isFirst)),
+    ...boundaries.map(({ boundary, isFirst }) => copies.countsBehind(boundary, isFirst)),
     ...[...answers].map((answer) => copies.countsOf(answer)),
   ];
   return [

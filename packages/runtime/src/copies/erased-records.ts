@@ -1,6 +1,6 @@
-import type { Draft, Entry, HomeStore, Json, Seq, SessionInfo } from '@tapedeck/tape';
-import { isObject } from '@tapedeck/tape/internal';
+import type { Draft, Entry, HomeStore, Json, Seq } from '@tapedeck/tape';
 import { hasOwnId, isOfImport, keyOf } from '../imported/imported.ts';
+import type { Redaction } from '../imported/session-facts.ts';
 import { wholeDraft } from '../plan/later-draft.ts';
 import { isAside } from '../plan/plan.ts';
 
@@ -25,8 +25,8 @@ export class ErasedRecords {
   readonly #times = new Map<string, string>();
   /** The keys of those of which nothing says when, as far as no other record has them. */
   readonly #keys = new Set<string>();
-  /** How far each tape was read. */
-  readonly #read = new Map<string, Seq>();
+  /** How many redactions of each session were taken. */
+  readonly #taken = new Map<string, number>();
 
   constructor(store: HomeStore) {
     this.#store = store;
@@ -36,24 +36,15 @@ export class ErasedRecords {
     return this.#byTime.size === 0 && this.#keys.size === 0;
   }
 
-  /** Takes what redactions in a session say by now: in one of a subagent, or a deleted one, they count as in any other. */
-  read({ id, head }: Pick<SessionInfo, 'id' | 'head'>): void {
-    const from = (this.#read.get(id) ?? 0) + 1;
-    if (head < from) return;
-    this.#read.set(id, head);
-    for (const entry of this.#store.entries.read(id, { own: true, kind: 'redaction', from }))
-      this.#add(id, entry);
-  }
-
-  #add(id: string, { ref = 0, payload }: Entry): void {
-    const { timestamp, requestId } = isObject(payload) && isObject(payload.was) ? payload.was : {};
-    if (typeof timestamp !== 'string') {
-      const [entry] = this.#store.entries.read(id, { from: ref, to: ref });
-      if (entry !== undefined && hasOwnId(keyOf(entry))) this.#keys.add(keyOf(entry));
-      return;
+  /** Takes what the redactions in a session say by now: in one of a subagent, or a deleted one, they count as in any other. */
+  take(id: string, redactions: readonly Redaction[]): void {
+    for (const { ref, was: { timestamp, requestId } = {}, key } of redactions.slice(this.#taken.get(id))) {
+      if (typeof timestamp === 'string') {
+        this.#byTime.set(timestamp, [...(this.#byTime.get(timestamp) ?? []), { id, seq: ref, requestId }]);
+        this.#times.set(`${id} ${ref}`, timestamp);
+      } else if (key !== undefined && hasOwnId(key)) this.#keys.add(key);
     }
-    this.#byTime.set(timestamp, [...(this.#byTime.get(timestamp) ?? []), { id, seq: ref, requestId }]);
-    this.#times.set(`${id} ${ref}`, timestamp);
+    this.#taken.set(id, redactions.length);
   }
 
   /** Whether what a conversation has in a place was erased in one of the sessions. */

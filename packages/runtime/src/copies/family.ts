@@ -1,12 +1,12 @@
 import type { Entry, HomeStore, Seq } from '@tapedeck/tape';
 import { isSame } from '../imported/change.ts';
 import { isErased } from '../imported/erased.ts';
+import { firstAnswer, saidBy } from '../imported/first-said.ts';
 import { isOfImport, isSaid, keyOf, type Shown, shownOf } from '../imported/imported.ts';
 import { recalled } from '../imported/recalled.ts';
 import { isStandIn } from '../plan/output.ts';
 import { type ConversationPlan, isAside } from '../plan/plan.ts';
 import { areAlikeButSecrets, type Cleaning, isBeginningOf } from './alike-but-secrets.ts';
-import { firstAnswer, saidBy } from './first-said.ts';
 
 /** An entry by all that precedes it: conversations that are equal up to there share it. */
 export interface Step extends Pick<Shown, 'kind' | 'mark' | 'name' | 'key' | 'content'> {

@@ -1,5 +1,6 @@
-import type { HomeStore, JsonObject, Seq } from '@tapedeck/tape';
+import type { HomeStore, JsonObject } from '@tapedeck/tape';
 import { importedEvent, isObject } from '@tapedeck/tape/internal';
+import type { Beginning, BeginningFacts } from '../imported/session-facts.ts';
 import type { Group } from './group.ts';
 
 /** A conversation of an import that is no subagent. */
@@ -10,23 +11,22 @@ export interface Kin {
   /** Its tool, and the id that this gave it. */
   readonly format: string;
   readonly session: string;
-  /** What the first message that it shows says, and the key of that. */
-  beginning?: string;
-  shown?: string;
-  /** Of one that was resumed under new ids, the key of its first message in its source. */
-  resumed?: string | undefined;
-  /** The key of that message here, where it was looked for. */
+  /** How it begins. */
+  beginning?: BeginningFacts;
+  /** What a copy of it may begin with: the first message that it shows, and its compactions. */
+  begins: readonly Said[];
+  /** Of one that was resumed under new ids, the key of its first message here, where it was looked for. */
   inherits?: string | undefined;
-  /** Its compactions, and where they are. */
-  readonly compactions: Map<string, Seq>;
-  /** How far its tape was read for compactions and rewinds. */
-  read: Seq;
-  /** Whether it, or what it inherits, was rewound. */
-  isRewound: boolean;
   /** How often it was written. */
   writes: number;
   /** With which others it has something in common. */
   readonly groups: Set<Group>;
+}
+
+/** An entry with which a copy may begin. */
+export interface Said extends Beginning {
+  /** What it is known by in all copies of it, where that was looked for. */
+  as?: string;
 }
 
 /** Where a conversation of an import comes from; undefined for a subagent, and for any other session. */

@@ -1,12 +1,6 @@
 import type { Draft, Entry, HomeStore, Seq } from '@tapedeck/tape';
 import { spineOf } from '../imported/change.ts';
 import { asideLeft, isErased } from '../imported/erased.ts';
-import { importedIn, keyOf, requestOf, type Shown, shownAt } from '../imported/imported.ts';
-import { type Origins, sessionOf, sourceOf } from '../imported/origins.ts';
-import { recalled } from '../imported/recalled.ts';
-import { isStandIn } from '../plan/output.ts';
-import type { ConversationPlan, ImportPlan } from '../plan/plan.ts';
-import { copiesIn } from './copies.ts';
 import {
   firstAnswer,
   firstKeyIn,
@@ -15,7 +9,13 @@ import {
   sayingLeft,
   sayingOf,
   waysOf,
-} from './first-said.ts';
+} from '../imported/first-said.ts';
+import { importedIn, keyOf, requestOf, type Shown, shownAt } from '../imported/imported.ts';
+import { type Origins, sessionOf, sourceOf } from '../imported/origins.ts';
+import { recalled } from '../imported/recalled.ts';
+import { isStandIn } from '../plan/output.ts';
+import type { ConversationPlan, ImportPlan } from '../plan/plan.ts';
+import { copiesIn } from './copies.ts';
 import { keysInherited } from './inherited.ts';
 import { resemblanceIn } from './resemblance.ts';
 

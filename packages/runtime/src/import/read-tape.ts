@@ -2,8 +2,8 @@ import type { HomeStore, Seq } from '@tapedeck/tape';
 import { copiesIn } from '../copies/copies.ts';
 import { countedElsewhere } from '../copies/counted-elsewhere.ts';
 import type { Back } from '../copies/family.ts';
-import { firstKeyIn } from '../copies/first-said.ts';
 import { type Change, changeOf, sameOf } from '../imported/change.ts';
+import { firstKeyIn } from '../imported/first-said.ts';
 import { type Imported, importedIn } from '../imported/imported.ts';
 import type { Writing } from './writing.ts';
 

@@ -6,7 +6,7 @@ import { text } from '../plan/text.ts';
 export const copyEvent = 'import/copy-of';
 
 /** The event of a session that begins with another one's entries under other ids. */
-const resumedEvent = 'import/resumed';
+export const resumedEvent = 'import/resumed';
 
 /** The event of a branch of such a session that begins with more of the other one. */
 const resumedBranchEvent = 'import/resumed-branch';
@@ -41,7 +41,7 @@ export function resumedAs(store: HomeStore, id: string): string | undefined {
 }
 
 /** The event of a session that another program went on with: it is a fork of what was exported, and a copy of none. */
-const continuedEvent = 'import/continued';
+export const continuedEvent = 'import/continued';
 
 /** Says that a session continues an exported one, by the id of that. */
 export function continuedNote(session: string): Draft {

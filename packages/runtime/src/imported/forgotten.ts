@@ -2,7 +2,8 @@ import { type Draft, type HomeStore, type JsonObject, note } from '@tapedeck/tap
 import { importedEvent } from '@tapedeck/tape/internal';
 import { ImportError } from '../lines/errors.ts';
 import type { ImportPlan } from '../plan/plan.ts';
-import { markOf, type Origins, originKey, originOf } from './origins.ts';
+import { markOf, type Origins, originOf } from './origins.ts';
+import { originKey } from './session-facts.ts';
 
 /** The name of the event by which a tape knows that the source of its session was forgotten. */
 const forgottenEvent = 'import/forgotten';

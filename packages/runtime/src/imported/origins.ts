@@ -1,8 +1,8 @@
-import type { Entry, HomeStore, JsonObject, SessionInfo } from '@tapedeck/tape';
+import type { HomeStore, JsonObject, SessionInfo } from '@tapedeck/tape';
 import { importedEvent, isDeleted, isObject } from '@tapedeck/tape/internal';
 import { sha256 } from '@tapedeck/tape/store';
 import type { ConversationPlan, ImportPlan } from '../plan/plan.ts';
-import { isReturned } from './copy-notes.ts';
+import { knownIn } from './known-sessions.ts';
 
 interface Found {
   /** The ULIDs of sessions, by their origins. */
@@ -65,8 +65,9 @@ export class Origins {
     const deleted = new Map<string, SessionInfo>();
     const returned = new Map<string, readonly string[]>();
     const bySource = new Map<string, string[]>();
+    const known = knownIn(this.#store);
     for (const info of this.#store.sessions.list({ all: true, deleted: false })) {
-      const from = payloadOf(this.#store, info.id);
+      const { origin: from } = known.of(info);
       const origin = from && JSON.stringify(from);
       if (origin === undefined) continue;
       if (!live.has(origin)) live.set(origin, info.id);
@@ -74,9 +75,9 @@ export class Origins {
       bySource.set(source, [...(bySource.get(source) ?? []), info.id]);
     }
     for (const info of this.#store.sessions.list({ deleted: true })) {
-      const mark = markIn(this.#store, info.id);
+      const { origin, mark = origin && markOf(JSON.stringify(origin)), isReturned } = known.of(info);
       if (mark === undefined) continue;
-      if (isReturned(this.#store, info.id)) returned.set(mark, [...(returned.get(mark) ?? []), info.id]);
+      if (isReturned === true) returned.set(mark, [...(returned.get(mark) ?? []), info.id]);
       else deleted.set(mark, info);
     }
     this.#found = { live, deleted, returned, bySource };
@@ -109,25 +110,9 @@ export function isOf(
 }
 
 function payloadOf(store: HomeStore, session: string): JsonObject | undefined {
-  const payload = eventOf(store, session)?.payload;
-  return isObject(payload) ? payload : undefined;
-}
-
-/** The mark of an origin, which is left of it when its session is purged. */
-function markIn(store: HomeStore, session: string): string | undefined {
-  const event = eventOf(store, session);
-  if (isObject(event?.payload)) return markOf(JSON.stringify(event.payload));
-  return event?.key?.replace(/^u:/, '').replace(originKey, '');
-}
-
-/** The event by which a session says where it comes from. */
-function eventOf(store: HomeStore, session: string): Entry | undefined {
   const [event] = store.entries.read(session, { own: true, name: importedEvent, limit: 1 });
-  return event;
+  return isObject(event?.payload) ? event.payload : undefined;
 }
-
-/** What the key of that event begins with. */
-export const originKey = 'import:source:';
 
 /** What an origin is known by where its text must not be kept. Pure. */
 export function markOf(origin: string): string {

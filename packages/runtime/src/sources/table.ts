@@ -1,20 +1,6 @@
-import { randomBytes } from 'node:crypto';
-import {
-  closeSync,
-  constants,
-  fstatSync,
-  openSync,
-  readFileSync,
-  readSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-  writeSync,
-} from 'node:fs';
 import { isObject } from '@tapedeck/tape/internal';
 import { ImportError } from '../lines/errors.ts';
-import { cannotRead, kindOf, reasonOf } from '../lines/index.ts';
+import { appendLines, cannotRead, linesIn, reasonOf, replaceLines } from '../lines/index.ts';
 import { SourceEnds } from './ends.ts';
 import { rowOf, sourceIn, version } from './row.ts';
 import type { Source } from './source.ts';
@@ -49,6 +35,11 @@ export class SourceTable {
   /** Where its sources can be read on, each in a file of a folder beside the table. */
   get ends(): SourceEnds {
     return new SourceEnds(`${this.#file}.ends`);
+  }
+
+  /** Where what was read of the sessions is kept. */
+  get sessionsFile(): string {
+    return `${this.#file}.sessions`;
   }
 
   get all(): readonly Source[] {
@@ -150,10 +141,12 @@ export class SourceTable {
 
   #append(values: readonly object[]): void {
     if (values.length === 0) return;
-    const text = values.map((value) => `${JSON.stringify(value)}\n`).join('');
     try {
       if (this.#lines > 2 * this.#byPath.size + 256) this.#shorten();
-      appendWhole(this.#file, text);
+      appendLines(
+        this.#file,
+        values.map((value) => JSON.stringify(value)),
+      );
     } catch (cause) {
       throw new ImportError('IMPORT_CANNOT_WRITE', `cannot write '${this.#file}': ${reasonOf(cause)}`, {
         data: { file: this.#file },
@@ -166,15 +159,11 @@ export class SourceTable {
   /** Writes the last line of each path alone. Lines that another process adds at this moment are read from its files again. */
   #shorten(): void {
     const { byPath, searched } = keptIn(this.#file);
-    const draft = `${this.#file}.${randomBytes(6).toString('hex')}.part`;
-    try {
-      const found = searched === undefined ? [] : [{ v: version, searched }];
-      const text = [...found, ...[...byPath.values()].map(rowOf)].map((line) => `${JSON.stringify(line)}\n`);
-      writeFileSync(draft, text.join(''), { mode: 0o600, flag: 'wx' });
-      renameSync(draft, this.#file);
-    } finally {
-      rmSync(draft, { force: true });
-    }
+    const found = searched === undefined ? [] : [{ v: version, searched }];
+    replaceLines(
+      this.#file,
+      [...found, ...[...byPath.values()].map(rowOf)].map((line) => JSON.stringify(line)),
+    );
     this.#lines = byPath.size;
   }
 }
@@ -196,7 +185,7 @@ function keptIn(file: string): Kept {
   const byPath = new Map<string, Source>();
   let searched: number | undefined;
   let lines = 0;
-  for (const line of textOf(file).split('\n')) {
+  for (const line of readLines(file)) {
     if (line === '') continue;
     lines += 1;
     const value = parsed(line);
@@ -221,33 +210,10 @@ function parsed(line: string): unknown {
   }
 }
 
-function textOf(file: string): string {
+function readLines(file: string): readonly string[] {
   try {
-    const stat = statSync(file);
-    // A pipe would be read without an end.
-    if (!stat.isFile()) throw new Error(`it is ${kindOf(stat)}`);
-    return readFileSync(file, 'utf8');
+    return linesIn(file);
   } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return '';
     throw cannotRead(file, reasonOf(cause), cause);
   }
-}
-
-/** Appends lines in one write, behind a line that a killed process left without its newline. Follows no link. */
-function appendWhole(file: string, text: string): void {
-  const { O_RDWR, O_APPEND, O_CREAT, O_NOFOLLOW = 0 } = constants;
-  const fd = openSync(file, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW, 0o600);
-  try {
-    const { size } = fstatSync(fd);
-    const last = Buffer.alloc(1);
-    const isTorn = size > 0 && readSync(fd, last, 0, 1, size - 1) === 1 && last[0] !== 0x0a;
-    writeWhole(fd, Buffer.from(isTorn ? `\n${text}` : text));
-  } finally {
-    closeSync(fd);
-  }
-}
-
-/** A full disk may take a part of a write without an error. */
-function writeWhole(fd: number, bytes: Uint8Array): void {
-  for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at);
 }

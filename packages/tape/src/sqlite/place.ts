@@ -153,15 +153,15 @@ function syncParents(dir: string, made: string): void {
  * Returns whether a tape home uses a file name: the database and SQLite's files beside it, copies from before
  * a schema change, the graph file and those put aside, `config.yaml`, the `run` directory with its file, the
  * `worktrees` directory with its worktrees (also those being removed), the `logs` directory with raw traffic, the
- * `remotes` directory with what was seen of each remote, the list of sources of imports and the directory with their
- * open ends, and leftover drafts.
+ * `remotes` directory with what was seen of each remote, the list of sources of imports, what imports have read of
+ * sessions, the directory with the open ends of sources, and leftover drafts.
  */
 export function isHomeFile(name: string): boolean {
   return homeFile.test(name);
 }
 
 const homeFile =
-  /^(?:tape\.db(?:-wal|-shm|-journal|\.schema-\d+(?:\.\d+)?)?|session_graph\.jsonl(?:\.aside-.+)?|config\.yaml|run(?:\/sessions\.json)?|worktrees(?:\/[0-7][0-9A-HJKMNP-TV-Z]{25}(?:\.gone)?)?|logs(?:\/[0-7][0-9A-HJKMNP-TV-Z]{25}(?:\/raw(?:\.1)?\.jsonl)?)?|sources\.jsonl(?:\.ends(?:\/[0-9a-f]{32}\.json)?)?|remotes(?:\/[A-Za-z][\w-]{0,63}\.[0-9a-f]{12})?|\.gitignore|.+\.[0-9a-f]{12}\.part(?:-wal|-shm|-journal)?)$/;
+  /^(?:tape\.db(?:-wal|-shm|-journal|\.schema-\d+(?:\.\d+)?)?|session_graph\.jsonl(?:\.aside-.+)?|config\.yaml|run(?:\/sessions\.json)?|worktrees(?:\/[0-7][0-9A-HJKMNP-TV-Z]{25}(?:\.gone)?)?|logs(?:\/[0-7][0-9A-HJKMNP-TV-Z]{25}(?:\/raw(?:\.1)?\.jsonl)?)?|sources\.jsonl(?:\.sessions|\.ends(?:\/[0-9a-f]{32}\.json)?)?|remotes(?:\/[A-Za-z][\w-]{0,63}\.[0-9a-f]{12})?|\.gitignore|.+\.[0-9a-f]{12}\.part(?:-wal|-shm|-journal)?)$/;
 
 /**
  * Creates a database file with mode 0600, because SQLite would make it readable to all users; `-wal` and

@@ -1,11 +1,11 @@
 import type { Draft, Entry, HomeStore, Seq } from '@tapedeck/tape';
 import { isObject, storedTexts } from '@tapedeck/tape/internal';
 import { sha256 } from '@tapedeck/tape/store';
-import { isErased } from '../imported/erased.ts';
-import { isOfImport, keyOf, requestOf } from '../imported/imported.ts';
-import { recalled } from '../imported/recalled.ts';
 import { wholeDraft } from '../plan/later-draft.ts';
 import type { ConversationPlan } from '../plan/plan.ts';
+import { isErased } from './erased.ts';
+import { isOfImport, keyOf, requestOf } from './imported.ts';
+import { recalled } from './recalled.ts';
 
 /** The messages of a session in which its first answer is looked for. */
 const answerWithin = 50;
@@ -132,6 +132,12 @@ export function compactionOf(entry: Entry): string {
 /** The same of a draft. Pure. */
 export function compactionIn(draft: Draft): string {
   return draft.meta?.timestamp === undefined ? keyOf(draft) : saidIn(draft);
+}
+
+/** When a compaction was made: what all copies of it have in common with few others. Pure. */
+export function compactedWhen(compaction: Pick<Draft, 'meta' | 'key'>): string {
+  const { timestamp } = compaction.meta ?? {};
+  return timestamp === undefined ? keyOf(compaction) : String(timestamp);
 }
 
 /** What an answer is known by in all copies of it: its request or, where its record names none, its key. Pure. */

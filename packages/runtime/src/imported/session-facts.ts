@@ -1,0 +1,176 @@
+import type { Entry, HomeStore, JsonObject, Seq, SessionInfo } from '@tapedeck/tape';
+import { importedEvent, isObject } from '@tapedeck/tape/internal';
+import { text } from '../plan/text.ts';
+import { continuedEvent, copyEvent, resumedEvent, returnedEvent } from './copy-notes.ts';
+import { answerId, compactedWhen, firstShownIn } from './first-said.ts';
+import { isOfImport, keyOf } from './imported.ts';
+
+/**
+ * What an import looks for in all sessions of a home: where each comes from, and how it begins. Nothing of it is content, and no
+ * digest of any: what was erased cannot be guessed from it.
+ */
+export interface SessionFacts {
+  /** The conversation of a tool from which an import made the session. */
+  readonly origin?: JsonObject;
+  /** The mark of that, which is left of it once the session was purged. */
+  readonly mark?: string;
+  /** Whether an import deleted it, since another session shows all of it. */
+  readonly isReturned?: true;
+  readonly redactions: readonly Redaction[];
+  /** The exported session that it continues. */
+  readonly continues?: string;
+  /** The sessions of tools of which it says that it is a copy. */
+  readonly copyOf: readonly string[];
+  /** Whether content is not here of which more would be said. */
+  readonly lacks?: true;
+  /** How a conversation of a tool begins; absent for a subagent, and for a session that no import made. */
+  readonly beginning?: BeginningFacts;
+}
+
+/** What a redaction erased, and what it has left of that. */
+export interface Redaction {
+  readonly ref: Seq;
+  readonly was?: JsonObject;
+  /** The key of the entry, where nothing says when it was said. */
+  readonly key?: string;
+}
+
+/** How a conversation of a tool begins. */
+export interface BeginningFacts {
+  /** Of one that was resumed under new ids, the key of its first message in its source; empty where that is not known. */
+  readonly resumed?: string;
+  /** The key of its first message, whatever was rewound since. */
+  readonly first?: string;
+  /** The first message that it shows. */
+  readonly shown?: Beginning & { readonly key: string };
+  /** What its first answer is known by. */
+  readonly answer?: string;
+  readonly compactions: readonly Beginning[];
+  /** How many of them precede all of its messages. */
+  readonly leading: number;
+  /** Whether it, or what it inherits, was rewound. */
+  readonly isRewound: boolean;
+}
+
+/** An entry with which a copy may begin, and when its source said it: empty where that does not say when. */
+export interface Beginning {
+  readonly seq: Seq;
+  readonly when: string;
+}
+
+/** A session as it was at a position. */
+export interface FactsAt {
+  readonly head: Seq;
+  readonly facts: SessionFacts;
+}
+
+/**
+ * Reads the facts of a session.
+ * @param before the session as it was read before: no more than what follows is read
+ * @param above its parent: what that lacks no fork inherits
+ */
+export function factsOf(
+  store: HomeStore,
+  info: SessionInfo,
+  { before, above }: { readonly before?: FactsAt | undefined; readonly above?: FactsAt | undefined },
+): SessionFacts {
+  const from = (before?.head ?? 0) + 1;
+  const erased = [...store.entries.read(info.id, { own: true, kind: 'redaction', from })];
+  // Of a session that was purged, its origin is gone, too.
+  if (before !== undefined && erased.length > 0) return factsOf(store, info, { above });
+  const notes = [...store.entries.read(info.id, { own: true, namePrefix: 'import/', from })];
+  const noted = (name: string) => notes.filter((note) => note.name === name);
+  const [source] = noted(importedEvent);
+  const origin = before?.facts.origin ?? (isObject(source?.payload) ? source.payload : undefined);
+  const mark = before?.facts.mark ?? (isObject(source?.payload) ? undefined : source && originMark(source));
+  const continues = before?.facts.continues ?? sessionIn(noted(continuedEvent)[0]);
+  const isConversation = info.kind === 'session' && origin !== undefined && continues === undefined;
+  const [resumed] = noted(resumedEvent);
+  const begins = isConversation ? beginningOf(store, info, { before, above, resumed }) : undefined;
+  const lacks = before?.facts.lacks === true || begins?.lacks === true || notes.some(({ absent }) => absent);
+  return {
+    ...(origin !== undefined && { origin }),
+    ...(mark !== undefined && { mark }),
+    ...((before?.facts.isReturned ?? noted(returnedEvent).length > 0) && { isReturned: true as const }),
+    redactions: before?.facts.redactions ?? erased.map((one) => redactionIn(store, info.id, one)),
+    ...(continues !== undefined && { continues }),
+    copyOf: [...(before?.facts.copyOf ?? []), ...noted(copyEvent).flatMap((note) => sessionIn(note) ?? [])],
+    ...(lacks && { lacks }),
+    ...(begins && { beginning: begins.beginning }),
+  };
+}
+
+/** What the key of the note of an origin begins with. */
+export const originKey = 'import:source:';
+
+function originMark({ key }: Entry): string | undefined {
+  return key?.replace(/^u:/, '').replace(originKey, '');
+}
+
+function redactionIn(store: HomeStore, id: string, { ref = 0, payload }: Entry): Redaction {
+  const was = isObject(payload) && isObject(payload.was) ? payload.was : {};
+  if (typeof was.timestamp === 'string') return { ref, was };
+  const [entry] = store.entries.read(id, { from: ref, to: ref });
+  return { ref, ...(entry !== undefined && { key: keyOf(entry) }) };
+}
+
+function sessionIn(note: Entry | undefined): string | undefined {
+  return isObject(note?.payload) ? text(note.payload.session) : undefined;
+}
+
+function beginningOf(
+  store: HomeStore,
+  { id, base }: SessionInfo,
+  {
+    before,
+    above,
+    resumed: note,
+  }: {
+    readonly before: FactsAt | undefined;
+    readonly above: FactsAt | undefined;
+    readonly resumed: Entry | undefined;
+  },
+): { readonly beginning: BeginningFacts; readonly lacks: boolean } {
+  const known = before?.facts.beginning;
+  const since = known === undefined ? 0 : (before?.head ?? 0);
+  const inherits = above !== undefined && above.head >= base ? above.facts.beginning : undefined;
+  // Of a parent that lacks what is sought, only what follows it is read.
+  const fromIf = (isLacking: boolean | undefined) =>
+    1 + (known === undefined && isLacking === true ? base : since);
+  const anchors = store.entries.read(id, {
+    kind: 'anchor',
+    from: fromIf(inherits && inherits.compactions.length === 0),
+  });
+  const boundaries = [...anchors].filter((entry) => entry.mark === 'boundary' && isOfImport(entry));
+  const compactions = [
+    ...(known?.compactions ?? []),
+    ...boundaries.map((entry) => ({ seq: entry.seq, when: compactedWhen(entry) })),
+  ];
+  const from = fromIf(inherits && !inherits.isRewound);
+  const [rewind] = store.entries.read(id, { kind: 'rewind', from, limit: 1 });
+  const isRewound = known?.isRewound === true || rewind !== undefined;
+  const isSame = known !== undefined && isWhole(known) && rewind === undefined;
+  const lacksOne = boundaries.some(({ absent }) => absent);
+  if (isSame) return { beginning: { ...known, compactions, isRewound }, lacks: lacksOne };
+  const resumed =
+    known?.resumed ?? (note && (isObject(note.payload) ? (text(note.payload.first) ?? '') : ''));
+  const [first] = store.entries.read(id, { kind: 'message', limit: 1 });
+  const { message, answer } = firstShownIn(store, id, { isRewound });
+  const beginning = {
+    ...(resumed !== undefined && { resumed }),
+    ...(first !== undefined && isOfImport(first) && { first: keyOf(first) }),
+    ...(message && {
+      shown: { seq: message.seq, when: String(message.meta.timestamp ?? ''), key: keyOf(message) },
+    }),
+    ...(answer && { answer: answerId(answer) }),
+    compactions,
+    leading: compactions.filter(({ seq }) => first === undefined || seq < first.seq).length,
+    isRewound,
+  };
+  return { beginning, lacks: lacksOne || [first, message, answer].some((entry) => entry?.absent) };
+}
+
+/** Whether what a conversation begins with stays so, unless it is rewound. */
+export function isWhole({ resumed, first, answer }: BeginningFacts): boolean {
+  return (resumed ?? first) !== undefined && answer !== undefined;
+}
