@@ -9,11 +9,14 @@ import {
   transcriptTools,
 } from '@tapedeck/runtime/import';
 import { isUnchanged, openFile, stateOf } from '@tapedeck/runtime/internal';
-import { openTapeStore, type SqliteTapeStore } from '@tapedeck/tape';
+import { openTapeStore } from '@tapedeck/tape';
 import { encodeJson } from '@tapedeck/tape/store';
 import { numberOf } from './child.ts';
+import { cpuOf, type Took, tookBy } from './cpu.ts';
+import { importFile } from './import-file.ts';
 import { gather } from './measure.ts';
 import { sayPeak } from './memory.ts';
+import { oneImport } from './one-import.ts';
 import { rawTable } from './raw.ts';
 import { grouped } from './table.ts';
 import { type Bench, compared, type Row } from './topic.ts';
@@ -25,27 +28,9 @@ export async function imports(bench: Bench): Promise<Row[]> {
     ...(await first(bench)),
     ...(await grown(bench)),
     ...(await again(bench)),
+    ...(await oneImport(bench)),
     ...(await memory(bench)),
   ];
-}
-
-/** What an act took, in microseconds: by the clock, and of the processor. */
-interface Took {
-  readonly clock: number;
-  readonly cpu: number;
-}
-
-async function tookBy(act: () => unknown): Promise<Took> {
-  const before = process.cpuUsage();
-  const start = performance.now();
-  await act();
-  const clock = (performance.now() - start) * 1000;
-  const { user, system } = process.cpuUsage(before);
-  return { clock, cpu: user + system };
-}
-
-async function cpuOf(act: () => unknown): Promise<number> {
-  return (await tookBy(act)).cpu;
 }
 
 async function first(bench: Bench): Promise<Row[]> {
@@ -137,7 +122,7 @@ async function grown(bench: Bench): Promise<Row[]> {
         const file = join(home, 't.jsonl');
         const act = async () => {
           using store = openTapeStore(join(home, 'tape.db'), { durability: 'full' });
-          await importAll(store, file, SourceTable.open(join(home, 'sources.jsonl')));
+          await importFile(store, file, SourceTable.open(join(home, 'sources.jsonl')));
         };
         writeFileSync(file, `${lines.slice(0, cut).join('\n')}\n`);
         const one = await cpuOf(act);
@@ -161,14 +146,6 @@ async function grown(bench: Bench): Promise<Row[]> {
       },
     ),
   ];
-}
-
-/** Imports the conversation of a file as the verb does. */
-async function importAll(store: SqliteTapeStore, file: string, table: SourceTable): Promise<void> {
-  const place = { env: {}, home: '/nowhere' };
-  const known = (path: string) => table.at(path);
-  const { files } = await discover({ place, tools: transcriptTools, paths: [file], known });
-  for (const conversation of conversationsIn(files)) await importConversation(store, conversation, { table });
 }
 
 /** What an import of a file of any size may take, in MB. */

@@ -63,7 +63,7 @@ class Home {
   }
 }
 
-const turn = (session: string, n: number, parent?: string) =>
+const turn = (session: string, n: number, parent?: string): Raw[] =>
   [
     person({ uuid: `${session}-u${n}`, ...(parent !== undefined && { parent }) }, `ask ${session} ${n}`),
     model({ uuid: `${session}-a${n}`, parent: `${session}-u${n}` }, [says(`did ${n}`)], {
@@ -188,7 +188,7 @@ test('files of turns, copies and compactions end the same with what is kept and 
         }
       },
     ),
-    { seed: 11, numRuns: sized(6, 60) },
+    { seed: 11, numRuns: sized(6, 40, 1_000) },
   );
 });
 
