@@ -125,6 +125,30 @@ test('what is kept has few lines that a later one replaces', async () => {
   expect(await home.take(turn('s21', 0))).toEqual(['s21']);
 });
 
+test('a copy is placed behind a source that was imported long before, by the same process', async () => {
+  const folder = dir.file('long');
+  mkdirSync(folder);
+  using store = openStore();
+  /** Imports a file. */
+  const take = async (session: string, records: readonly Raw[]) => {
+    const file = join(folder, `${session}.jsonl`);
+    writeFileSync(file, jsonl(records.map((one) => ({ ...one, sessionId: session }))));
+    await importFiles(store, [file]);
+  };
+  const first = turn('s0', 0);
+  const longer = [...first, ...turn('s0', 1, 's0-a0')];
+  await take('s0', first);
+  await take('copy-1', longer);
+  await take('copy-2', [...first, ...turn('s0', 2, 's0-a0')]);
+  // Each of these has a family, too.
+  for (let i = 1; i <= sized(8, 220, 220); i += 1) {
+    await take(`s${i}`, turn(`s${i}`, 0));
+    await take(`other-${i}`, [...turn(`s${i}`, 0), ...turn(`s${i}`, 1, `s${i}-a0`)]);
+  }
+  await take('copy-3', [...longer, ...turn('s0', 3, 's0-a1')]);
+  expect(store.sessions.find('copy-3')).toMatchObject({ parent: 'copy-1' });
+});
+
 describe('a copy is placed behind its source', () => {
   test.each([
     ['is damaged', (text: string) => text.replaceAll('s3-u0', 's9-u0')],

@@ -41,6 +41,8 @@ class Copies {
   /** Those that lack a message or an answer. */
   readonly #unfinished = new Set<string>();
   readonly #byFirst = new Map<string, Group>();
+  /** Those of which a family was read, the one that was sought last at the end. */
+  readonly #families = new Set<Group>();
   /** Those whose first answer is known by the same request or key. */
   readonly #byAnswer = new Map<string, Group>();
   readonly #beginnings: Beginnings;
@@ -188,9 +190,20 @@ class Copies {
     this.#readOn();
     const group = key === undefined ? undefined : this.#byFirst.get(key);
     if (group === undefined) return undefined;
+    this.#keep(group);
     group.family ??= new Family(this.#store);
     for (const id of group.takeFresh(this.#round)) group.family.read(id);
     return group.family;
+  }
+
+  /** Keeps what was read of a group, in place of that of the group that was sought longest ago. */
+  #keep(group: Group): void {
+    this.#families.delete(group);
+    this.#families.add(group);
+    const [oldest] = this.#families;
+    if (this.#families.size <= familiesMax || oldest === undefined) return;
+    oldest.forget();
+    this.#families.delete(oldest);
   }
 
   /** The tokens of the sessions whose first answer is known by the same request or key. */
@@ -273,7 +286,7 @@ class Copies {
       if (parent !== null) put(this.#forks, parent, session);
       fresh.add(session);
     }
-    // A fork of another process may say only now what it is.
+    // What was written of others since may change how they begin.
     for (const id of this.#wrote) fresh.add(id);
     this.#wrote.clear();
     const all = isFirst || fresh.size > listedFrom ? this.#store.sessions.list(everySession) : [];
@@ -350,6 +363,9 @@ class Copies {
 
 /** Deleted ones, and those of other homes, too. */
 const everySession = { all: true, allRealms: true } as const;
+
+/** The memory of so many families is kept: files of one family are seldom far from each other. */
+const familiesMax = 200;
 
 /** More sessions than these are found at once with the list of all. */
 const listedFrom = 100;

@@ -25,6 +25,12 @@ export class Group {
     this.#fresh.add(id);
   }
 
+  /** Frees the memory of what was read of them: it is read again when it is sought. */
+  forget(): void {
+    delete this.family;
+    this.#round = -1;
+  }
+
   /** Takes those that have to be read: all of them where others may have written since the last time. */
   takeFresh(round: number): readonly string[] {
     const fresh = [...(this.#round === round ? this.#fresh : this.ids)];
