@@ -41,3 +41,22 @@ test('redacting an entry records what was saved of an answer before it, and a re
   expect(store.sessions.find('main')?.head).toBe(by);
   expect([...store.verify()]).toEqual([]);
 });
+
+test('a check says of what a killed import left whether the session was imported since', () => {
+  using store = openStore();
+  const staged = () => {
+    const { id } = store.imports.stage('main', { keys: [] });
+    store.imports.append(id, [{ ...user('Hello'), key: 'u1' }]);
+    return id;
+  };
+  const said = () => [...store.examine()].map(({ code, message }) => [code, message]);
+  staged();
+  expect(said()).toEqual([['staging-left', "the import of 'main' is not finished: import it again"]]);
+  store.imports.publish([staged()]);
+  expect(said()).toEqual([
+    [
+      'staging-left',
+      "an import of 'main' that is not finished left entries that nothing shows: it was imported since",
+    ],
+  ]);
+});

@@ -74,17 +74,18 @@ export function* examine(db: Db, realm: string, sources: Sources): Generator<Fin
         fixable: false,
       };
   }
-  for (const tape of db.all<Named>(
-    `SELECT ulid, realm, name, incarnation, lifecycle FROM tape WHERE lifecycle = 'staging' ORDER BY id`,
-  ))
-    yield {
-      ...finding(
-        'staging-left',
-        refIn(realm, tape),
-        `the import of '${shownIn(realm, tape)}' is not finished: import it again`,
-      ),
-      fixable: false,
-    };
+  for (const tape of db.all<Named & { n: number }>(
+    `SELECT ulid, realm, name, incarnation, lifecycle, (SELECT count(*) FROM tape o
+         WHERE o.realm = t.realm AND o.name = t.name AND o.id > t.id AND o.lifecycle <> 'staging') AS n
+       FROM tape t WHERE lifecycle = 'staging' ORDER BY id`,
+  )) {
+    const name = shownIn(realm, tape);
+    const message =
+      tape.n > 0
+        ? `an import of '${name}' that is not finished left entries that nothing shows: it was imported since`
+        : `the import of '${name}' is not finished: import it again`;
+    yield { ...finding('staging-left', refIn(realm, tape), message), fixable: false };
+  }
   yield* unprovedViews(db, realm);
   if (indexedTo(db) > newestId(db))
     yield finding('search-ahead', null, 'the search index has entries that the tapes do not have');
