@@ -8,7 +8,7 @@
 
 import type { Draft, HomeStore, Seq, SessionInfo } from '@tapedeck/tape';
 import { firstKey } from '../imported/first-said.ts';
-import { knownIn } from '../imported/known-sessions.ts';
+import { knownSessionsIn } from '../imported/known-sessions.ts';
 import { Ledger, SharedCounts } from '../imported/ledger.ts';
 import { sourceOf } from '../imported/origins.ts';
 import { isWhole, type SessionFacts } from '../imported/session-facts.ts';
@@ -87,7 +87,7 @@ class Copies {
   end(): void {
     this.#readOn();
     this.#changes = this.#store.changes();
-    knownIn(this.#store).save();
+    knownSessionsIn(this.#store).save();
   }
 
   /** A session was written. */
@@ -300,7 +300,7 @@ class Copies {
 
   /** The facts of a session as it is: what was erased in any is noted. */
   #factsOf(info: SessionInfo): SessionFacts {
-    const facts = knownIn(this.#store).of(info);
+    const facts = knownSessionsIn(this.#store).of(info);
     this.#heads.set(info.id, info.head);
     this.#erased.take(info.id, facts.redactions);
     return facts;

@@ -152,7 +152,7 @@ function readLines(file: string): readonly string[] {
 const known = new WeakMap<HomeStore, KnownSessions>();
 
 /** What is known of the sessions of a home. */
-export function knownIn(store: HomeStore): KnownSessions {
+export function knownSessionsIn(store: HomeStore): KnownSessions {
   const found = known.get(store) ?? new KnownSessions(store);
   known.set(store, found);
   return found;

@@ -2,7 +2,7 @@ import type { HomeStore, JsonObject, SessionInfo } from '@tapedeck/tape';
 import { importedEvent, isDeleted, isObject } from '@tapedeck/tape/internal';
 import { sha256 } from '@tapedeck/tape/store';
 import type { ConversationPlan, ImportPlan } from '../plan/plan.ts';
-import { knownIn } from './known-sessions.ts';
+import { knownSessionsIn } from './known-sessions.ts';
 
 interface Found {
   /** The ULIDs of sessions, by their origins. */
@@ -65,7 +65,7 @@ export class Origins {
     const deleted = new Map<string, SessionInfo>();
     const returned = new Map<string, readonly string[]>();
     const bySource = new Map<string, string[]>();
-    const known = knownIn(this.#store);
+    const known = knownSessionsIn(this.#store);
     for (const info of this.#store.sessions.list({ all: true, deleted: false })) {
       const { origin: from } = known.of(info);
       const origin = from && JSON.stringify(from);

@@ -6,7 +6,7 @@ import type { FoundInFile } from '../formats/found-in-file.ts';
 import { type ReconcileOptions, reconcile } from '../import/reconcile.ts';
 import type { Reconciled } from '../import/reconciled.ts';
 import { type Cleaner, cleanerFor } from '../imported/cleaner.ts';
-import { knownIn } from '../imported/known-sessions.ts';
+import { knownSessionsIn } from '../imported/known-sessions.ts';
 import { ImportError } from '../lines/errors.ts';
 import { factsAt, type OpenFile, openFile } from '../lines/index.ts';
 import type { SourcePlan, TranscriptTool } from '../plan/format.ts';
@@ -93,7 +93,7 @@ export async function importConversation(
     onRead,
     ...how
   } = options;
-  if (table !== undefined) knownIn(store).keepIn(table.sessionsFile);
+  if (table !== undefined) knownSessionsIn(store).keepIn(table.sessionsFile);
   if (tool.plan === undefined) throw new TypeError(`transcripts of ${tool.title} are not read`);
   if (again !== true && files.every((file) => isRead(file, table)))
     return files.map((file) => ({ file, seen: 'unchanged' }));

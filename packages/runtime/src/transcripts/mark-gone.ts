@@ -2,7 +2,7 @@ import { type HomeStore, note } from '@tapedeck/tape';
 import { sourceGoneEvent } from '@tapedeck/tape/internal';
 import { appendBeside } from '../edges/beside.ts';
 import type { Reconciled } from '../import/reconciled.ts';
-import { knownIn } from '../imported/known-sessions.ts';
+import { knownSessionsIn } from '../imported/known-sessions.ts';
 import { Origins } from '../imported/origins.ts';
 import type { Source, SourceTable } from '../sources/index.ts';
 
@@ -17,7 +17,7 @@ export function markSessionsGone(
   table: Pick<SourceTable, 'of' | 'put' | 'sessionsFile'>,
   at: number,
 ): readonly string[] {
-  knownIn(store).keepIn(table.sessionsFile);
+  knownSessionsIn(store).keepIn(table.sessionsFile);
   const origins = new Origins(store);
   const paths = new Set(gone.map(({ path }) => path));
   const isThere = ({ path, goneAt }: Source) => goneAt === undefined && !paths.has(path);
@@ -32,7 +32,7 @@ export function markSessionsGone(
     if (!refusals.includes('TAPE_BUSY')) settled.push({ ...source, goneAt: at });
   }
   table.put(settled);
-  knownIn(store).save();
+  knownSessionsIn(store).save();
   return marked;
 }
 
