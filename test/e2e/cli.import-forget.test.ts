@@ -1,7 +1,11 @@
+import { execFileSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { Origins, parseJsonLines, planClaudeCode, reconcile } from '@tapedeck/runtime/import';
+import type { SqliteTapeStore } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
 import { json, jsonError } from '../support/cli.ts';
+import { tapeProgram } from '../support/programs.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { tempHome } from '../support/temp-home.ts';
 
@@ -333,3 +337,70 @@ test('what was redacted in a session stays so when its file grows', async () => 
   expect(at.holds(`${secretWord} a 0`)).toEqual([]);
   expect((await at.run('sessions', '--quiet')).stdout).toBe('a\n');
 });
+
+/** A store that forgets a source in another process, just before it does the nth of some acts for the first time. */
+function forgetting(
+  store: SqliteTapeStore,
+  { group, act, nth }: { readonly group: string; readonly act: string; readonly nth: number },
+  forget: () => void,
+): SqliteTapeStore {
+  let count = 0;
+  const through = (target: object, of: (name: string, value: unknown) => unknown) =>
+    new Proxy(target, {
+      get: (_, name) => {
+        const value: unknown = Reflect.get(target, name, target);
+        const own: unknown = typeof value === 'function' ? value.bind(target) : value;
+        return of(String(name), own);
+      },
+    });
+  const counted =
+    (real: (...args: unknown[]) => unknown) =>
+    (...args: unknown[]) => {
+      count += 1;
+      if (count === nth) forget();
+      return real(...args);
+    };
+  return through(store, (name, value) =>
+    name === group
+      ? through(value as object, (one, own) => (one === act ? counted(own as () => unknown) : own))
+      : value,
+  ) as SqliteTapeStore;
+}
+
+test.each([
+  ['its session appears', 'imports', 'publish', 1, ''],
+  ['a branch is forked', 'lineage', 'fork', 1, ''],
+  ['a branch of a session that was there is forked', 'lineage', 'fork', 1, 'a0 a1'],
+  ['a session that was there goes on', 'entries', 'append', 1, 'a0 a1'],
+  ['a title is written', 'entries', 'append', 2, 'a0 a1'],
+])(
+  'an import leaves nothing of a source that is forgotten just before %s',
+  async (_, group, act, nth, had) => {
+    using at = user();
+    at.write('b.jsonl', records('b', turns('b0')));
+    if (had !== '') at.write('a.jsonl', records('a', turns(had)));
+    await at.imports();
+    const branched = records('a', [
+      ['a', 0],
+      ['a', 1],
+      ['a', 2, 0],
+    ]);
+    at.write('a.jsonl', [...branched, titled('a')]);
+    const forget = () => {
+      const args = [tapeProgram, 'import', '--forget', at.file('a.jsonl'), '--home', at.home.path];
+      execFileSync(process.execPath, args, { env: { ...process.env, ...at.env } });
+    };
+    using own = at.home.open();
+    const store = forgetting(own, { group, act, nth }, forget);
+    const origins = new Origins(store);
+    // An import of all that was found reads the home once.
+    expect(origins.findDeleted('another')).toBeUndefined();
+    const { records: lines } = parseJsonLines([readFileSync(at.file('a.jsonl'))]);
+    const done = reconcile(store, planClaudeCode({ name: 'a', lines }), { origins });
+    expect(done.map(({ refused }) => refused?.code)).toEqual(done.map(() => 'IMPORT_FORGOTTEN'));
+    const sessions = own.sessions.list({ all: true });
+    const left = sessions.flatMap(({ id }) => [...own.entries.read(id, { own: true })]);
+    expect(JSON.stringify([sessions, left])).not.toMatch(new RegExp(`${secretWord} (?:a|title)`));
+    expect(await at.imports()).toMatchObject({ entries: 0 });
+  },
+);

@@ -31,6 +31,7 @@ import type { Base, ConversationPlan, ImportPlan } from '../plan/plan.ts';
 import { countedIn, type Exported, exportedOf, hasBase, withBase } from './base.ts';
 import { ConversationWriter } from './conversation-writer.ts';
 import { fitting } from './fitting.ts';
+import { forgottenMeanwhile } from './forgotten-meanwhile.ts';
 import { nothing, type Reconciled } from './reconciled.ts';
 import type { From } from './writing.ts';
 
@@ -153,14 +154,11 @@ export function reconcile(
   if (firstAgent === undefined) placeOwn();
   linkAll(plan.conversations.slice(own.length));
   // Titles and reports are content of the source, too.
-  if (refusalOf(store, plan, { as, origins }) !== undefined) {
-    copies.end();
-    return [...done.values()];
-  }
   for (const { conversation, session, refused, created, added } of done.values()) {
     // An export that no program went on with says nothing of the session from which it was made.
     const isExport = exported !== undefined && !created && added === 0;
     if (refused !== undefined || isExport) continue;
+    if (refusalOf(store, plan, { as, origins }) !== undefined) break;
     saveTitle(store, session, titles.get(conversation));
     // The session that has the base, or what precedes the compaction, says how that follows.
     const derived = plan.derived.filter(
@@ -170,9 +168,11 @@ export function reconcile(
     );
     recordDerived(store, session, { derived }, conversation);
   }
-  mergeEnded(store, plan, (key) => placed(key)?.session);
+  if (refusalOf(store, plan, { as, origins }) === undefined)
+    mergeEnded(store, plan, (key) => placed(key)?.session);
+  const left = forgottenMeanwhile(store, plan, { done, as, origins });
   copies.end();
-  return [...done.values()];
+  return left ?? [...done.values()];
 }
 
 /** A conversation without its title, if that quotes what was erased. */

@@ -54,6 +54,14 @@ export function continuedFrom(store: HomeStore, id: string): string | undefined 
   return isObject(event?.payload) ? text(event.payload.session) : undefined;
 }
 
+/** The event by which a tape knows that the source of its session was forgotten. */
+export const forgottenEvent = 'import/forgotten';
+
+/** Whether the source of a session was forgotten. */
+export function isForgotten(store: HomeStore, id: string): boolean {
+  return [...store.entries.read(id, { own: true, name: forgottenEvent, limit: 1 })].length > 0;
+}
+
 /** The event of a session that was deleted since another one shows all of it. */
 export const returnedEvent = 'import/returned';
 

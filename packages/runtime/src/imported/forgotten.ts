@@ -1,12 +1,10 @@
-import { type Draft, type HomeStore, type JsonObject, note } from '@tapedeck/tape';
+import { type Draft, type HomeStore, type JsonObject, note, type SessionInfo } from '@tapedeck/tape';
 import { importedEvent } from '@tapedeck/tape/internal';
 import { ImportError } from '../lines/errors.ts';
 import type { ImportPlan } from '../plan/plan.ts';
+import { forgottenEvent, isForgotten } from './copy-notes.ts';
 import { markOf, type Origins, originOf } from './origins.ts';
 import { originKey } from './session-facts.ts';
-
-/** The name of the event by which a tape knows that the source of its session was forgotten. */
-const forgottenEvent = 'import/forgotten';
 
 /** The event that an imported session gets when its source is forgotten. It has no content of the source. */
 export function forgottenDraft(): Draft {
@@ -22,10 +20,10 @@ export function originDraft(origin: JsonObject, timestamp?: string): Draft {
   return { ...note(importedEvent, origin, meta), key: `${originKey}${markOf(JSON.stringify(origin))}` };
 }
 
-/** Whether the source of a session was forgotten. */
-function isForgotten(store: HomeStore, session: string): boolean {
-  const [event] = store.entries.read(session, { own: true, name: forgottenEvent, limit: 1 });
-  return event !== undefined;
+/** Why nothing of a plan is taken, with the session that knows it. */
+interface Refusal {
+  readonly session: string;
+  readonly refused: ImportError;
 }
 
 /**
@@ -36,7 +34,7 @@ export function refusalOf(
   store: HomeStore,
   { format, session }: Pick<ImportPlan, 'format' | 'session'>,
   { as, origins }: { readonly as: string | undefined; readonly origins: Origins },
-): { readonly session: string; readonly refused: ImportError } | undefined {
+): Refusal | undefined {
   const origin = JSON.stringify({ format, session });
   const named = store.sessions.find(as ?? session);
   const isOwn = named !== undefined && originOf(store, named.id) === origin;
@@ -45,12 +43,26 @@ export function refusalOf(
     : as === undefined
       ? (origins.find(origin) ?? origins.findDeleted(origin))
       : undefined;
-  if (found === undefined || !isForgotten(store, found.id)) return undefined;
+  return found === undefined ? undefined : refusalBy(store, found);
+}
+
+/** The same for a plan that had no session before: its source was forgotten since, of which its new session knows nothing. */
+export function refusalSince(
+  store: HomeStore,
+  { format, session }: Pick<ImportPlan, 'format' | 'session'>,
+  origins: Origins,
+): Refusal | undefined {
+  const found = origins.findDeleted(JSON.stringify({ format, session }));
+  return found === undefined ? undefined : refusalBy(store, found);
+}
+
+function refusalBy(store: HomeStore, { id, session }: SessionInfo): Refusal | undefined {
+  if (!isForgotten(store, id)) return undefined;
   const why = 'its source was forgotten';
   return {
-    session: found.session,
-    refused: new ImportError('IMPORT_FORGOTTEN', `cannot import into '${found.session}': ${why}`, {
-      data: { session: found.session, id: found.id, why },
+    session,
+    refused: new ImportError('IMPORT_FORGOTTEN', `cannot import into '${session}': ${why}`, {
+      data: { session, id, why },
     }),
   };
 }

@@ -2,13 +2,14 @@ import type { HomeStore, JsonObject, SessionInfo } from '@tapedeck/tape';
 import { importedEvent, isDeleted, isObject } from '@tapedeck/tape/internal';
 import { sha256 } from '@tapedeck/tape/store';
 import type { ConversationPlan, ImportPlan } from '../plan/plan.ts';
+import { isForgotten } from './copy-notes.ts';
 import { knownSessionsIn } from './known-sessions.ts';
 
 interface Found {
   /** The ULIDs of sessions, by their origins. */
   readonly live: Map<string, string>;
   /** By the marks of their origins. */
-  readonly deleted: ReadonlyMap<string, SessionInfo>;
+  readonly deleted: Map<string, SessionInfo>;
   /** Those that an import deleted, by the marks of their origins. */
   readonly returned: Map<string, readonly string[]>;
   /** The ULIDs of all sessions that came from a session of a tool. */
@@ -22,6 +23,9 @@ interface Found {
 export class Origins {
   readonly #store: HomeStore;
   #found: Found | undefined;
+  /** The last line of the lineage by which sessions are known, and those whose first entries were not there yet. */
+  #g = 0;
+  readonly #begun = new Set<string>();
 
   constructor(store: HomeStore) {
     this.#store = store;
@@ -35,9 +39,21 @@ export class Origins {
     return found === undefined || isDeleted(found) ? undefined : found;
   }
 
-  /** A session that had this origin, and was deleted or purged. */
+  /**
+   * A session that had this origin, and was deleted or purged; also one that another process has made since the home was read, as
+   * it does for a source that it forgets.
+   */
   findDeleted(origin: string): SessionInfo | undefined {
-    return this.#read().deleted.get(markOf(origin));
+    const { deleted } = this.#read();
+    for (const id of this.#madeSince()) this.#begun.add(id);
+    for (const id of this.#begun) {
+      const info = this.#store.sessions.find(id);
+      const mark = info && markIn(this.#store, info);
+      if (info === undefined || mark === undefined) continue;
+      this.#begun.delete(id);
+      if (isForgotten(this.#store, id)) deleted.set(mark, info);
+    }
+    return deleted.get(markOf(origin));
   }
 
   /** The ULIDs of those sessions with this origin that an import deleted, since another one has all that they had. */
@@ -59,23 +75,36 @@ export class Origins {
     return ids.flatMap((id) => this.#store.sessions.find(id) ?? []);
   }
 
+  /** The sessions that were made without a parent since this was called last. */
+  #madeSince(): readonly string[] {
+    const lines = [...this.#store.lineage.read({ from: this.#g + 1, types: ['session'] })];
+    this.#g = lines.at(-1)?.g ?? this.#g;
+    return lines.map(({ session }) => session);
+  }
+
   #read(): Found {
     if (this.#found !== undefined) return this.#found;
     const live = new Map<string, string>();
     const deleted = new Map<string, SessionInfo>();
     const returned = new Map<string, readonly string[]>();
     const bySource = new Map<string, string[]>();
+    // Before it is listed: what is made meanwhile is looked at twice.
+    this.#madeSince();
     const known = knownSessionsIn(this.#store);
     for (const info of this.#store.sessions.list({ all: true, deleted: false })) {
       const { origin: from } = known.of(info);
       const origin = from && JSON.stringify(from);
-      if (origin === undefined) continue;
+      if (origin === undefined) {
+        if (info.head <= 1) this.#begun.add(info.id);
+        continue;
+      }
       if (!live.has(origin)) live.set(origin, info.id);
       const source = sourceOf(from?.format, from?.session);
       bySource.set(source, [...(bySource.get(source) ?? []), info.id]);
     }
     for (const info of this.#store.sessions.list({ deleted: true })) {
-      const { origin, mark = origin && markOf(JSON.stringify(origin)), isReturned } = known.of(info);
+      const mark = markIn(this.#store, info);
+      const { isReturned } = known.of(info);
       if (mark === undefined) continue;
       if (isReturned === true) returned.set(mark, [...(returned.get(mark) ?? []), info.id]);
       else deleted.set(mark, info);
@@ -83,6 +112,12 @@ export class Origins {
     this.#found = { live, deleted, returned, bySource };
     return this.#found;
   }
+}
+
+/** The mark of an origin, which is left of it when its session is purged. */
+function markIn(store: HomeStore, info: SessionInfo): string | undefined {
+  const { origin, mark = origin && markOf(JSON.stringify(origin)) } = knownSessionsIn(store).of(info);
+  return mark;
 }
 
 /** Where a session says that it comes from, as a text to compare. */
