@@ -685,3 +685,29 @@ test('a message of which nothing is left for Claude Code, and a beginning that s
   expect(more).toMatchObject({ created: true });
   expect(JSON.stringify(seen(store, more?.session ?? ''))).toMatch(/Ship it.*Second.*Third.*Fourth.*Fifth/);
 });
+
+test.each([
+  ['lacks its beginning', (records: readonly JsonObject[]) => records.slice(1)],
+  [
+    'has another beginning',
+    ([first = {}, ...others]: readonly JsonObject[]) => [
+      { ...first, message: { role: 'user', content: 'changed' } },
+      ...others,
+    ],
+  ],
+])('what was erased since an export does not come back from it where it %s', async (_, change) => {
+  using store = openStore();
+  store.sessions.open('main');
+  store.entries.append('main', [
+    user('Where?'),
+    assistant('An aardvark.'),
+    user('And then?'),
+    assistant('Home.'),
+  ]);
+  const file = await exported(store, 'main');
+  store.entries.redact('main', 3, 'private');
+  const { id, records } = continued(file, prompt('typed there'));
+  for (const _ of ['at first', 'again']) imported(store, { id, records: change(records) });
+  const having = (text: string) => stored(store).filter((one) => one.includes(text)).length;
+  expect(['aardvark', 'typed there', 'Home.'].map(having)).toEqual([0, 1, 2]);
+});

@@ -1,11 +1,10 @@
 import type { Draft, HomeStore } from '@tapedeck/tape';
 import type { Cleaner } from '../imported/cleaner.ts';
-import { asideLeft } from '../imported/erased.ts';
+import { asideLeft, isErased } from '../imported/erased.ts';
 import { QuotedTexts } from '../imported/quoted-texts.ts';
 import { wholeDraft } from '../plan/later-draft.ts';
 import type { ImportPlan } from '../plan/plan.ts';
 import { copiesIn } from './copies.ts';
-import type { ErasedRecords } from './erased-records.ts';
 
 /** What of a plan was erased in sessions of a home, and what else in it quotes that. */
 export interface ErasedInPlan {
@@ -24,22 +23,36 @@ export function erasedIn(
   clean: Cleaner | undefined,
 ): ErasedInPlan | undefined {
   const records = copiesIn(store).erased();
-  if (records.isEmpty) return undefined;
+  const exported = exportedKeys(store, plan);
+  if (records.isEmpty && exported.size === 0) return undefined;
+  const has = (spine: readonly Draft[], place: number) =>
+    exported.has(spine[place]?.key ?? '') || records.has(spine, place);
   let known: QuotedTexts | undefined;
   const texts = () => {
-    known ??= textsOf(records, plan, clean);
+    known ??= textsOf(has, plan, clean);
     return known;
   };
   return {
-    has: (spine, place) => records.has(spine, place),
+    has,
     hasAside: (draft) => records.hasKey(draft.key ?? '') || texts().areIn(wholeDraft(draft).payload),
     hasTitle: (title) => texts().has(title),
   };
 }
 
+/** The keys of what an export wrote of entries that were erased since: where a file lacks what was before one, it is taken again. */
+function exportedKeys(store: HomeStore, { exportOf, conversations }: ImportPlan): ReadonlySet<string> {
+  const found = exportOf === undefined ? undefined : store.sessions.find(exportOf);
+  if (found === undefined || found.id !== exportOf) return new Set();
+  const erased = new Set<string>();
+  for (const entry of store.entries.read(found.id)) if (isErased(entry)) erased.add(entry.hash);
+  const keysIn = (all: ReadonlyMap<string, string>) =>
+    [...all].flatMap(([key, hash]) => (erased.has(hash) ? key : []));
+  return new Set(conversations.flatMap(({ exported }) => keysIn(exported ?? new Map())));
+}
+
 /** The texts of what was erased, as the source still has them, with their secrets and without. */
 function textsOf(
-  records: ErasedRecords,
+  has: ErasedInPlan['has'],
   { conversations }: ImportPlan,
   clean: Cleaner | undefined,
 ): QuotedTexts {
@@ -50,7 +63,7 @@ function textsOf(
     if (clean !== undefined) texts.addSaid(clean.draft({ kind: draft.kind, payload }).payload);
   };
   for (const conversation of conversations) {
-    const isGone = knownOnce((place) => records.has(conversation.spine, place));
+    const isGone = knownOnce((place) => has(conversation.spine, place));
     const { spine, asides, shared = 0 } = conversation;
     for (let place = shared; place < spine.length; place += 1) {
       const draft = spine[place];
