@@ -33,6 +33,7 @@ test('redact names where else a home says the same: the report of a subagent, ti
   const asked = 'What lives in the burrows?';
   const task = 'Look for an aardvark in each burrow';
   const report = 'No burrow has an aardvark in it';
+  const output = '<persisted-output>\nOutput too large\n/x/tool-results/b2.txt\n</persisted-output>';
   const files = {
     's-1.jsonl': [
       person({ uuid: 'u1' }, asked),
@@ -40,16 +41,22 @@ test('redact names where else a home says the same: the report of a subagent, ti
       person({ uuid: 'r1', parent: 'k1' }, [returns('t1', report)], { toolUseResult: { agentId: 'x1' } }),
       { type: 'custom-title', sessionId: 's-1', customTitle: asked },
     ],
+    's-2.jsonl': [
+      model({ uuid: 'k2' }, [calls('t2', 'Bash')], { sessionId: 's-2' }),
+      person({ uuid: 'r2', parent: 'k2' }, [returns('t2', output)], { sessionId: 's-2' }),
+    ],
     's-1/subagents/agent-x1.jsonl': [
       person({ uuid: 'y1' }, task, inside),
       model({ uuid: 'z1', parent: 'y1' }, [says(report)], inside),
     ],
   };
-  for (const [name, records] of Object.entries(files)) {
+  const write = (name: string, text: string) => {
     const path = dir.file(`.claude/projects/p/${name}`);
     mkdirSync(dirname(path), { recursive: true });
-    writeFileSync(path, jsonl(records));
-  }
+    writeFileSync(path, text);
+  };
+  for (const [name, records] of Object.entries(files)) write(name, jsonl(records));
+  write('s-2/tool-results/b2.txt', 'all of the output');
   const run = async (...args: string[]) => json(await home.here(args, { env: { HOME: dir.path } }));
   await run('import', '--yes', '--json');
   const redacted = async (place: string, ...more: string[]) => {
@@ -58,6 +65,8 @@ test('redact names where else a home says the same: the report of a subagent, ti
   };
   // The title is in its record, and with the entry that begins the session.
   expect(await redacted('s-1@3', '--dry-run')).toEqual(['s-1@1', 's-1@4']);
+  // The file of an output that was too large for the transcript.
+  expect(await redacted('s-2@5', '--dry-run')).toEqual(['s-2@3']);
   const { id } = await run('delete', 'agent-x1', '--json');
   expect(await redacted('s-1@6')).toEqual([`${id}@8`, 's-1@8'].toSorted());
   // The call that gave the task was said to the subagent.

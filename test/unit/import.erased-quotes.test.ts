@@ -127,6 +127,31 @@ test('a record beside the conversation that was erased alone does not come back 
   expect(found(store, 'asleep')).toEqual([]);
 });
 
+test('the file of a large output that was erased does not come back with a copy that has it, too', () => {
+  using store = openStore();
+  const read = (records: readonly Raw[]) => {
+    const { records: lines } = parseJsonLines([Buffer.from(jsonl(records))]);
+    const outputs = [{ name: 'out.txt', bytes: Buffer.from('a badger') }];
+    reconcile(store, planClaudeCode({ name: 'file', lines, outputs }));
+  };
+  const files = () =>
+    store.sessions
+      .list({ all: true })
+      .flatMap(({ id }) =>
+        [...store.entries.read(id, { own: true })].filter(
+          ({ key, payload }) =>
+            key?.includes('tool-results') === true && JSON.stringify(payload).includes('out.txt'),
+        ),
+      );
+  // The copy was forked before what the source has last, and inherits no file.
+  read([...source, person({ uuid: 'u3', parent: 'a2' }, 'and more', at(5))]);
+  const [file] = files();
+  store.entries.redact('s-1', file?.seq ?? 0, 'private');
+  read(copied('c-'));
+  expect(store.sessions.find('s-2')).toBeDefined();
+  expect(files()).toEqual([]);
+});
+
 test('a note that is read with the end of a large source alone does not bring back a prompt, either', async () => {
   using dir = tempDir();
   using store = openStore();

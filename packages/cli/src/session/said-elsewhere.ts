@@ -43,16 +43,17 @@ export async function saidElsewhere(
   );
 }
 
-/** The longest lines of the longest texts of an entry: what repeats one has its lines. */
-function soughtIn({ payload }: Entry): readonly string[] {
+/** The longest lines of the longest texts of an entry: what repeats one has its lines. A file that has all of it has its name. */
+function soughtIn({ payload, meta: { savedAs } }: Entry): readonly string[] {
   const lines = textsIn(payload).map((text) =>
     text.split('\n').reduce((most, line) => (line.trim().length > most.length ? line.trim() : most), ''),
   );
-  return [...new Set(lines)]
+  const longest = [...new Set(lines)]
     .filter((line) => line.length >= saidMin)
     .toSorted((a, b) => b.length - a.length)
     .slice(0, textsMax)
     .map((line) => line.slice(0, soughtMax).toWellFormed());
+  return typeof savedAs === 'string' ? [...longest, savedAs] : longest;
 }
 
 /** The texts of a value that are more than an id, a time or a path: records beside a conversation have many of those. */

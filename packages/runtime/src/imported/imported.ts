@@ -81,12 +81,12 @@ export function keyOf({ key = '' }: { readonly key?: string | undefined }): stri
   return key.replace(/^u:/, '').replace(/~again\d+$/, '');
 }
 
-/** Ids that tools give to records. */
-const uuid = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/;
+/** Ids that tools give to records, and digests of what has no id. */
+const ownId = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|:[0-9a-f]{12,64}$/;
 
-/** Whether a key has the id of its record, which no other record has. */
+/** Whether a key has the id of its record, or a digest of it, which no other record has. */
 export function hasOwnId(key: string): boolean {
-  return uuid.test(key);
+  return ownId.test(key);
 }
 
 /**
