@@ -158,6 +158,17 @@ test('records glued together are taken, counted and named with their place; --st
   expect(done[0]?.error).toMatchObject(refused);
 });
 
+test.each([
+  ['name their parents before these come', null],
+  ['are a circle', 'u0'],
+])('records that %s are one conversation', async (_, parent) => {
+  const records = Array.from({ length: 2_000 }, (__, i) =>
+    person({ uuid: `u${i}`, parent: i === 1_999 ? parent : `u${i + 1}` }, `${i}`),
+  );
+  const { names, shown } = await imported(jsonl(records));
+  expect([names, shown]).toEqual([['s-1'], [2_000]]);
+});
+
 const called = model({ uuid: 'a1', parent: 'u1' }, [calls('t1')]);
 const returned = person({ uuid: 'r1', parent: 'a1' }, [returns('t1', 'one')]);
 

@@ -25,7 +25,8 @@ export function pathsOf(
   tree: readonly CodeRecord[],
   chain: Chain,
 ): { readonly paths: readonly TreePath[]; readonly places: Places } {
-  const head = headOf(tree, chain);
+  const tips = tipsIn(tree, chain);
+  const head = headOf(tree, tips, chain);
   const places = new Places();
   if (head === undefined) return { paths: [], places };
   const first = pathTo(head, chain);
@@ -33,7 +34,7 @@ export function pathsOf(
   places.add(first, 0);
   let answers: AnswerRecords | undefined;
   const silent = new Set<CodeRecord>();
-  for (const end of tree.filter(canEnd).toReversed()) {
+  for (const end of tips.toReversed()) {
     if (places.ownerOf(end) !== undefined || silent.has(end)) continue;
     const own: CodeRecord[] = [];
     let at: CodeRecord | undefined = end;
@@ -93,20 +94,32 @@ function hangingIn(
   return hanging;
 }
 
-/**
- * The end of the conversation: the newest record that descends from the leaf that the tool named last, or else the last
- * one of the tree.
- */
-function headOf(tree: readonly CodeRecord[], chain: Chain): CodeRecord | undefined {
+/** The ends of which no other end descends: in a damaged file, what follows a record may be before it. */
+function tipsIn(tree: readonly CodeRecord[], { parents }: Chain): readonly CodeRecord[] {
   const ends = tree.filter(canEnd);
+  const inner = new ByRecord<true>();
+  for (const end of ends)
+    for (let at = parents.get(end); at !== undefined && !inner.has(at); at = parents.get(at))
+      inner.set(at, true);
+  return ends.filter((end) => !inner.has(end));
+}
+
+/**
+ * The end of the conversation: the newest tip that descends from the leaf that the tool named last, or else from the last end
+ * of the tree.
+ */
+function headOf(
+  tree: readonly CodeRecord[],
+  tips: readonly CodeRecord[],
+  chain: Chain,
+): CodeRecord | undefined {
   const named = chain.records.flatMap(({ type, leaf: id }) => (type === 'last-prompt' && id) || []);
   const wanted = new Set(named);
   const members = new Map<string | undefined, CodeRecord>();
   if (wanted.size > 0) for (const one of tree) if (wanted.has(one.id ?? '')) members.set(one.id, one);
-  const leaf = members.get(named.findLast((id) => members.has(id)));
-  if (leaf === undefined) return ends.at(-1);
+  const leaf = members.get(named.findLast((id) => members.has(id))) ?? tree.findLast(canEnd);
   const elsewhere = new ByRecord<true>();
-  for (const end of ends.toReversed())
+  for (const end of tips.toReversed())
     for (
       let at: CodeRecord | undefined = end;
       at !== undefined && !elsewhere.has(at);
@@ -115,7 +128,7 @@ function headOf(tree: readonly CodeRecord[], chain: Chain): CodeRecord | undefin
       if (at === leaf) return end;
       elsewhere.set(at, true);
     }
-  return ends.at(-1);
+  return tips.at(-1);
 }
 
 /** Whether a record says something that is in no message of a path. */
