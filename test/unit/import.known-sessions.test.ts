@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { crc32 } from 'node:zlib';
 import { SourceTable } from '@tapedeck/runtime/import';
 import { type SqliteTapeStore, view } from '@tapedeck/tape';
 import { treeParentOf } from '@tapedeck/tape/internal';
@@ -149,11 +150,19 @@ test('a copy is placed behind a source that was imported long before, by the sam
   expect(store.sessions.find('copy-3')).toMatchObject({ parent: 'copy-1' });
 });
 
+/** Lines with other content, each with the sum that it has then. */
+const summed = (text: string, change: (json: string) => string): string =>
+  text.replaceAll(/^\w{8} (.*)$/gm, (_, json: string) => {
+    const changed = change(json);
+    return `${crc32(changed).toString(16).padStart(8, '0')} ${changed}`;
+  });
+
 describe('a copy is placed behind its source', () => {
   test.each([
     ['is damaged', (text: string) => text.replaceAll('s3-u0', 's9-u0')],
     ['was cut off', (text: string) => text.slice(0, text.indexOf('s3-u0') + 3)],
-    ['is of another version', (text: string) => text.replaceAll('[1,', '[0,')],
+    ['is of another version', (text: string) => summed(text, (json) => json.replace('[1,', '[0,'))],
+    ['is of another shape', (text: string) => summed(text, (json) => json.replace(',{', ',0,{'))],
     ['is none', () => 'nonsense\n\n{}\n00000000 []\n'],
   ])('where what is kept %s', async (how, damage) => {
     const home = await homeOf(how);

@@ -1,5 +1,6 @@
 import { crc32 } from 'node:zlib';
 import type { HomeStore, SessionInfo } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { appendLines, linesIn, replaceLines } from '../lines/index.ts';
 import { type FactsAt, factsOf, type SessionFacts } from './session-facts.ts';
 
@@ -133,7 +134,8 @@ function rowIn(line: string): Row | undefined {
   const json = line.slice(9);
   if (line.slice(0, 9) !== `${sumOf(json)} `) return undefined;
   const [v, id, head, headHash, facts] = JSON.parse(json);
-  return v === version ? { id, head, headHash, facts } : undefined;
+  const isRow = v === version && isObject(facts) && Array.isArray(facts.redactions);
+  return isRow ? { id, head, headHash, facts: facts as unknown as SessionFacts } : undefined;
 }
 
 function sumOf(json: string): string {
