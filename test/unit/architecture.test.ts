@@ -111,6 +111,7 @@ test('the command line loads the runtime, the AI SDK, zod and yaml only where it
     'packages/cli/src/output/lanes.ts',
     'packages/cli/src/session/derived-edges.ts',
     'packages/cli/src/session/mend.ts',
+    'packages/cli/src/session/recorded-content.ts',
     'packages/cli/src/verbs/status.ts',
   ]);
   // And those files are loaded where they are needed.

@@ -159,14 +159,17 @@ test('records glued together are taken, counted and named with their place; --st
 });
 
 test.each([
-  ['name their parents before these come', null],
-  ['are a circle', 'u0'],
-])('records that %s are one conversation', async (_, parent) => {
+  ['name their parents before these come', null, 1],
+  ['are a circle', 'u0', 2],
+])('records that %s are one branch beside the last of them', async (_, parent, count) => {
   const records = Array.from({ length: 2_000 }, (__, i) =>
     person({ uuid: `u${i}`, parent: i === 1_999 ? parent : `u${i + 1}` }, `${i}`),
   );
   const { names, shown } = await imported(jsonl(records));
-  expect([names, shown]).toEqual([['s-1'], [2_000]]);
+  expect([names, shown]).toEqual([
+    ['s-1', 's-1-branch-u1998'],
+    [count, 2_000],
+  ]);
 });
 
 const called = model({ uuid: 'a1', parent: 'u1' }, [calls('t1')]);

@@ -32,7 +32,7 @@ export async function forgetSource(
   const table = SourceTable.open(join(home.dir, 'sources.jsonl'));
   const { sources, origins } = await meantBy(named, table, context);
   await (dryRun ? reading : writing)(async (store) => {
-    const found = holdingsOf(store, origins);
+    const found = await holdingsOf(store, origins);
     if (!dryRun) {
       // Remembered first: a process that is killed in between erases the rest when it is repeated.
       await remember(store, origins, found);
@@ -45,7 +45,7 @@ export async function forgetSource(
       };
       await erase(found);
       // An import that was under way can have made a session just before it saw that the source was forgotten.
-      await erase(holdingsOf(store, origins));
+      await erase(await holdingsOf(store, origins));
     }
     const touched = found.filter(({ isCopy, seqs }) => !isCopy || seqs.length > 0);
     const entries = found.reduce((sum, { seqs }) => sum + seqs.length, 0);

@@ -1,7 +1,7 @@
 import type { Source } from '@tapedeck/runtime/import';
 import type { Entry, HomeStore, Seq, SessionInfo } from '@tapedeck/tape';
 import { importedEvent, isDeleted, isObject } from '@tapedeck/tape/internal';
-import { RecordedContent } from './recorded-content.ts';
+import type { RecordedContent } from './recorded-content.ts';
 
 /** A session with content of a source. */
 export interface Holding {
@@ -27,7 +27,8 @@ export function originIn(store: HomeStore, id: string): (Origin & { readonly seq
 }
 
 /** The sessions that were imported from some conversations, and those that hold a copy of them. */
-export function holdingsOf(store: HomeStore, origins: readonly Origin[]): readonly Holding[] {
+export async function holdingsOf(store: HomeStore, origins: readonly Origin[]): Promise<readonly Holding[]> {
+  const { RecordedContent } = await import('./recorded-content.ts');
   const named = new Set(origins.map(({ tool, main }) => `${tool} ${main}`));
   const imported = store.sessions.list({ all: true, allRealms: true }).flatMap((info): Imported[] => {
     const origin = originIn(store, info.id);

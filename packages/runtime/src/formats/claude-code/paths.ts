@@ -105,8 +105,8 @@ function tipsIn(tree: readonly CodeRecord[], { parents }: Chain): readonly CodeR
 }
 
 /**
- * The end of the conversation: the newest tip that descends from the leaf that the tool named last, or else from the last end
- * of the tree.
+ * The end of the conversation: the newest tip that descends from the leaf that the tool named last, or else the last end of the
+ * tree.
  */
 function headOf(
   tree: readonly CodeRecord[],
@@ -117,7 +117,8 @@ function headOf(
   const wanted = new Set(named);
   const members = new Map<string | undefined, CodeRecord>();
   if (wanted.size > 0) for (const one of tree) if (wanted.has(one.id ?? '')) members.set(one.id, one);
-  const leaf = members.get(named.findLast((id) => members.has(id))) ?? tree.findLast(canEnd);
+  const leaf = members.get(named.findLast((id) => members.has(id)));
+  if (leaf === undefined) return tree.findLast(canEnd);
   const elsewhere = new ByRecord<true>();
   for (const end of tips.toReversed())
     for (
@@ -128,7 +129,7 @@ function headOf(
       if (at === leaf) return end;
       elsewhere.set(at, true);
     }
-  return tips.at(-1);
+  return tree.findLast(canEnd);
 }
 
 /** Whether a record says something that is in no message of a path. */
