@@ -325,7 +325,7 @@ class Copies {
     else this.#unfinished.add(id);
   }
 
-  /** Takes note of a conversation that no one knew, unless it continues an export. */
+  /** Takes note of a conversation that is new here, unless it continues an export. */
   #newKin({ id, kind }: SessionInfo, { origin, continues, copyOf }: SessionFacts): Kin | undefined {
     if (kind !== 'session' || origin === undefined || this.#continued.has(id)) return undefined;
     const { format, session, conversation } = origin;
