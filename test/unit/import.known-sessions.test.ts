@@ -163,7 +163,7 @@ describe('a copy is placed behind its source', () => {
     ['was cut off', (text: string) => text.slice(0, text.indexOf('s3-u0') + 3)],
     ['is of another version', (text: string) => summed(text, (json) => json.replace('[1,', '[0,'))],
     ['is of another shape', (text: string) => summed(text, (json) => json.replace(',{', ',0,{'))],
-    ['is none', () => 'nonsense\n\n{}\n00000000 []\n'],
+    ['has no line of its own', () => 'nonsense\n\n{}\n00000000 []\n'],
   ])('where what is kept %s', async (how, damage) => {
     const home = await homeOf(how);
     writeFileSync(home.kept, damage(readFileSync(home.kept, 'utf8')));

@@ -67,7 +67,7 @@ const renamed = (record: Raw): Raw => ({
   parentUuid: record.parentUuid === null ? null : `r-${record.parentUuid}`,
 });
 
-/** A session of the home as Claude Code goes on with it, in two ways. */
+/** A session of the home as Claude Code continues it, in two ways. */
 async function continued(store: SqliteTapeStore, session: string): Promise<readonly Raw[][]> {
   const pieces = exportSession(store, session, { format: 'claude-code', project: '/' });
   let text = '';

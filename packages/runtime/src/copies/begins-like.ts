@@ -2,10 +2,10 @@ import type { HomeStore } from '@tapedeck/tape';
 import { commonOf, spineOf } from '../imported/change.ts';
 import { firstKeyIn } from '../imported/first-said.ts';
 import { importedIn } from '../imported/imported.ts';
+import { knownSessionsIn } from '../imported/known-sessions.ts';
 import { sessionOf, sourceOf } from '../imported/origins.ts';
 import type { Base, ConversationPlan, ImportPlan } from '../plan/plan.ts';
 import { copiesIn } from './copies.ts';
-import { originIn } from './kin.ts';
 
 /**
  * The session with which a new conversation that has a base has the longest beginning in common, by the keys and contents
@@ -49,6 +49,7 @@ function forksOf(store: HomeStore, from: string): readonly string[] {
 
 /** Whether a session is the main conversation of an import. */
 function isMain(store: HomeStore, id: string): boolean {
-  const origin = originIn(store, id);
+  const info = store.sessions.find(id);
+  const origin = info?.kind === 'session' ? knownSessionsIn(store).of(info).origin : undefined;
   return origin !== undefined && origin.conversation === undefined;
 }

@@ -28,8 +28,7 @@ class Copies {
   readonly #store: HomeStore;
   /** All conversations that are no subagents, and of these the main ones, by their ULIDs. */
   readonly #kin = new Map<string, Kin>();
-  /** What continues exports, and is a copy of none: all of it, and by the sessions that were exported. */
-  readonly #continued = new Set<string>();
+  /** What continues exports, and is a copy of none, by the sessions that were exported. */
   readonly #continuing = new Map<string, Continuing[]>();
   /**
    * Those that are not the main ones, of exports that were continued, too, by the sessions of tools from which they came, each
@@ -327,15 +326,15 @@ class Copies {
 
   /** Takes note of a conversation that is new here, unless it continues an export. */
   #newKin({ id, kind }: SessionInfo, { origin, continues, copyOf }: SessionFacts): Kin | undefined {
-    if (kind !== 'session' || origin === undefined || this.#continued.has(id)) return undefined;
+    const others = this.#continuing.get(continues ?? '') ?? [];
+    if (kind !== 'session' || origin === undefined || others.some((one) => one.id === id)) return undefined;
     const { format, session, conversation } = origin;
     const isMain = conversation === undefined;
     const source = sourceOf(format, session);
     if (!isMain)
       this.#branches.set(source, [...(this.#branches.get(source) ?? []), [id, String(conversation)]]);
     if (continues !== undefined) {
-      this.#continued.add(id);
-      this.#continuing.set(continues, [...(this.#continuing.get(continues) ?? []), { id, source }]);
+      this.#continuing.set(continues, [...others, { id, source }]);
       return undefined;
     }
     const of = { format: String(format), session: String(session) };

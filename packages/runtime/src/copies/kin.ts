@@ -1,5 +1,3 @@
-import type { HomeStore, JsonObject } from '@tapedeck/tape';
-import { importedEvent, isObject } from '@tapedeck/tape/internal';
 import type { Beginning, BeginningFacts } from '../imported/session-facts.ts';
 import type { Group } from './group.ts';
 
@@ -27,11 +25,4 @@ export interface Kin {
 export interface Said extends Beginning {
   /** What it is known by in all copies of it, where that was looked for. */
   as?: string;
-}
-
-/** Where a conversation of an import comes from; undefined for a subagent, and for any other session. */
-export function originIn(store: HomeStore, id: string): JsonObject | undefined {
-  if (store.sessions.find(id)?.kind !== 'session') return undefined;
-  const [origin] = store.entries.read(id, { own: true, name: importedEvent, limit: 1 });
-  return isObject(origin?.payload) ? origin.payload : undefined;
 }
