@@ -24,6 +24,7 @@ test.each([
     says: 'OPENAI_API_KEY is not set',
   },
   { spec: 'acme/m', env: {}, code: 'SESSION_NO_KEY', says: 'AI_GATEWAY_API_KEY is not set' },
+  { spec: 'constructor/m', env: {}, code: 'SESSION_NO_KEY', says: "'constructor/m': AI_GATEWAY_API_KEY is" },
   { spec: 'gpt-oss', env: {}, code: 'SESSION_NO_MODEL', says: 'PROVIDER/MODEL or script:FILE' },
   { spec: 'openai-compatible/', env: {}, code: 'SESSION_NO_MODEL', says: 'PROVIDER/MODEL' },
   { spec: '/m', env: {}, code: 'SESSION_NO_MODEL', says: 'PROVIDER/MODEL' },

@@ -1,8 +1,10 @@
+import { assistant, type JsonObject, toolCall, toolResult, user, view } from '@tapedeck/tape';
 import { legalToolName } from '@tapedeck/tape/internal';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { anyText } from '../support/arbitrary-json.ts';
 import { sized } from '../support/size.ts';
+import { openStore } from '../support/store.ts';
 
 const legal = /^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$/;
 const anyName = fc.oneof(anyText, fc.stringMatching(/^[a-z_.:/ -]{0,70}$/), fc.stringMatching(legal));
@@ -40,3 +42,18 @@ describe('the name under which a provider is shown a tool', () => {
     );
   });
 });
+
+test.each(['constructor', '__proto__', 'toString'])(
+  'a view with a call of %s, for a provider of that name, is recorded and made again as any other',
+  (name) => {
+    using store = openStore();
+    store.sessions.open('main');
+    const call = { toolCallId: 'c', toolName: name };
+    store.entries.append('main', [user('1'), assistant([toolCall('c', name, {})]), toolResult(call, '2')]);
+    for (const provider of ['anthropic', `${name}.chat`]) {
+      const shown = view(store.views.entries('main'), { target: { provider } }).manifest();
+      store.entries.append('main', [assistant('3', { view: shown as unknown as JsonObject })]);
+    }
+    expect([...store.verify()]).toEqual([]);
+  },
+);

@@ -100,7 +100,7 @@ async function providedModel(spec: string, env: Env): Promise<Exclude<LanguageMo
       supportsStructuredOutputs: true,
     })(name);
   }
-  const known = providers[provider];
+  const known = Object.hasOwn(providers, provider) ? providers[provider] : undefined;
   const installed = known === undefined ? undefined : await load(known.package);
   if (known !== undefined && installed !== undefined) {
     const apiKey = need(env, known.key, spec);

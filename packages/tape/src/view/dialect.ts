@@ -129,12 +129,14 @@ export function dialectOf({ provider: name, textOnly = false }: Target): Dialect
   const rules = rulesOf(name?.split('.') ?? []);
   // The packages for servers of open models read these options under one name.
   const shared = rules === otherChat ? ['openaiCompatible'] : [];
+  // A recorded view can name any provider, also `constructor`.
+  const others = provider !== undefined && Object.hasOwn(aliases, provider) ? (aliases[provider] ?? []) : [];
   return {
     ...rules,
     ...(textOnly && { files: noFiles, plainFiles: noFiles, resultFiles: noFiles }),
     textOnly,
     provider,
-    optionNames: provider === undefined ? [] : [provider, ...(aliases[provider] ?? []), ...shared],
+    optionNames: provider === undefined ? [] : [provider, ...others, ...shared],
   };
 }
 
