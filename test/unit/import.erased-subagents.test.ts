@@ -7,7 +7,9 @@ import { calls, jsonl, model, person, returns, says } from '../support/transcrip
 type Raw = { readonly [field: string]: unknown };
 
 const linesOf = (records: readonly Raw[]) => parseJsonLines([Buffer.from(jsonl(records))]).records;
-const at = (second: number) => ({ timestamp: new Date(Date.UTC(2026, 2, 12, 9, 0, second)).toISOString() });
+const at = (second: number) => ({
+  timestamp: new Date(Date.UTC(2026, 2, 12, 9, 0, second, 7)).toISOString(),
+});
 const inside = (second: number) => ({ isSidechain: true, agentId: 'x1', ...at(second) });
 
 const main: readonly Raw[] = [
@@ -78,6 +80,32 @@ test.each([
   expect(heads()).toEqual(before);
   expect([...store.verify()]).toEqual([]);
 });
+
+test.each([
+  ['the same ids', ''],
+  ['other ids', 'c-'],
+])(
+  'the prompt of a subagent that was erased stays so where a copy with %s has nothing else of it',
+  (_, prefix) => {
+    using store = openStore();
+    erasedIn(store);
+    const how = { prefix, isNamed: false };
+    // Another one was started at once.
+    const beside = copied(
+      [person({ uuid: 'w1' }, 'look for a wombat', { ...inside(3), agentId: 'x2' })],
+      how,
+    );
+    const plan = planClaudeCode({
+      ...{ name: 'file', lines: linesOf(copied(main.slice(0, 2), how)) },
+      agents: [
+        { id: 'x1', lines: linesOf(copied(agent.slice(0, 1), how)), meta: { toolUseId: 't1' } },
+        { id: 'x2', lines: linesOf(beside), meta: { toolUseId: 't1' } },
+      ],
+    });
+    reconcile(store, plan);
+    expect([said(store, 'aardvark'), said(store, 'wombat')]).toEqual([[], [expect.any(String)]]);
+  },
+);
 
 test('what was erased in a session that was deleted since does not come back with a copy', () => {
   using store = openStore();

@@ -174,6 +174,31 @@ test('a conversation is forgotten as a whole, under each path and after a restar
   expect(table.isForgotten({ tool: 'codex', main: 'one' })).toBe(false);
 });
 
+test('what an import that was under way writes of a conversation takes back nothing of its forgetting', async () => {
+  const file = join(dir, 'late.jsonl');
+  const about = { project: '/work/one', first: '2026-03-01T10:00:00.000Z' };
+  const source = await read(fileOf('{"a":1}\n'), 'one');
+  const moved = { ...source, path: `${source.path}.moved` };
+  const other = { ...(await read(fileOf('{"b":2}\n'), 'two')), project: '/work/two' };
+  const late = SourceTable.open(file);
+  late.put([{ ...source, ...about }, other]);
+  SourceTable.open(file).forget([{ ...source, forgottenAt: 5 }]);
+  late.put([{ ...source, ...about }]);
+  late.put([{ ...moved, ...about }]);
+  late.remove(source.path);
+  const table = SourceTable.open(file);
+  expect(table.isForgotten({ tool: 'claude-code', main: 'one' })).toBe(true);
+  expect(table.forgotten.map(({ path, forgottenAt }) => [path, forgottenAt])).toEqual([
+    [source.path, 5],
+    [moved.path, 5],
+  ]);
+  expect(table.all.map(({ project }) => project).filter((one) => one !== undefined)).toEqual(['/work/two']);
+  table.searched(7);
+  expect(readFileSync(file, 'utf8')).not.toContain('/work/one');
+  expect(SourceTable.open(file).isForgotten({ tool: 'claude-code', main: 'one' })).toBe(true);
+  expect(SourceTable.open(file)).toMatchObject({ all: { length: 3 }, lastImport: 7 });
+});
+
 test('a table that is written often stays in proportion to its files, and two writers lose nothing', async () => {
   const file = join(dir, 'often.jsonl');
   const [one, two] = [await read(fileOf('{"a":1}\n')), await read(fileOf('{"b":2}\n'))];

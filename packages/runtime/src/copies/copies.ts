@@ -301,7 +301,7 @@ class Copies {
   #factsOf(info: SessionInfo): SessionFacts {
     const facts = knownSessionsIn(this.#store).of(info);
     this.#heads.set(info.id, info.head);
-    this.#erased.take(info.id, facts.redactions);
+    this.#erased.take(info.id, facts);
     return facts;
   }
 

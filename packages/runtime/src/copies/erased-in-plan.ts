@@ -3,13 +3,13 @@ import type { Cleaner } from '../imported/cleaner.ts';
 import { asideLeft, isErased } from '../imported/erased.ts';
 import { QuotedTexts } from '../imported/quoted-texts.ts';
 import { wholeDraft } from '../plan/later-draft.ts';
-import type { ImportPlan } from '../plan/plan.ts';
+import type { ConversationPlan, ImportPlan } from '../plan/plan.ts';
 import { copiesIn } from './copies.ts';
 
 /** What of a plan was erased in sessions of a home, and what else in it quotes that. */
 export interface ErasedInPlan {
   /** Whether what a conversation has in a place was erased. */
-  has(spine: readonly Draft[], place: number): boolean;
+  has(conversation: Pick<ConversationPlan, 'key' | 'spine'>, place: number): boolean;
   /** Whether a record beside a conversation was erased, or quotes what was. */
   hasAside(draft: Draft): boolean;
   /** Whether a title quotes what was erased. */
@@ -25,8 +25,8 @@ export function erasedIn(
   const records = copiesIn(store).erased();
   const exported = exportedKeys(store, plan);
   if (records.isEmpty && exported.size === 0) return undefined;
-  const has = (spine: readonly Draft[], place: number) =>
-    exported.has(spine[place]?.key ?? '') || records.has(spine, place);
+  const has = (conversation: Pick<ConversationPlan, 'key' | 'spine'>, place: number) =>
+    exported.has(conversation.spine[place]?.key ?? '') || records.has(conversation, place);
   let known: QuotedTexts | undefined;
   const texts = () => {
     known ??= textsOf(has, plan, clean);
@@ -63,7 +63,7 @@ function textsOf(
     if (clean !== undefined) texts.addSaid(clean.draft({ kind: draft.kind, payload }).payload);
   };
   for (const conversation of conversations) {
-    const isGone = knownOnce((place) => has(conversation.spine, place));
+    const isGone = knownOnce((place) => has(conversation, place));
     const { spine, asides, shared = 0 } = conversation;
     for (let place = shared; place < spine.length; place += 1) {
       const draft = spine[place];

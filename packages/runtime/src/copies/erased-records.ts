@@ -1,8 +1,8 @@
-import type { Draft, Entry, HomeStore, Json, Seq } from '@tapedeck/tape';
-import { hasOwnId, isOfImport, keyOf } from '../imported/imported.ts';
-import type { Redaction } from '../imported/session-facts.ts';
+import type { Entry, HomeStore, Json, JsonObject, Seq } from '@tapedeck/tape';
+import { hasOwnId, isOfImport, keyOf, requestOf } from '../imported/imported.ts';
+import type { SessionFacts } from '../imported/session-facts.ts';
 import { wholeDraft } from '../plan/later-draft.ts';
-import { isAside } from '../plan/plan.ts';
+import { type ConversationPlan, isAside } from '../plan/plan.ts';
 
 /** An entry that was erased, and what its redaction has left of it. */
 interface Erased {
@@ -11,18 +11,27 @@ interface Erased {
   readonly requestId: Json | undefined;
 }
 
+/** What is beside an entry, or a draft. */
+interface Beside {
+  readonly time: Json;
+  readonly isAnswer: boolean;
+}
+
 /** Between two entries of a conversation there are seldom more that are none. */
 const near = 10;
 
 /**
  * What was erased in the sessions of a home, by when their sources had said it. A record that was said at the same time is the
  * same one where it has its id, its request or its compaction, where one beside it was said at the same time, too, or where both
- * begin a conversation.
+ * begin a conversation, of subagents the same one, and have not different answers.
  */
 export class ErasedRecords {
   readonly #store: HomeStore;
   readonly #byTime = new Map<string, readonly Erased[]>();
-  readonly #times = new Map<string, string>();
+  /** What is left of each that says when it was said. */
+  readonly #left = new Map<string, JsonObject>();
+  /** From which conversation each session came that has one. */
+  readonly #conversations = new Map<string, string>();
   /** The keys of those of which nothing says when, as far as no other record has them. */
   readonly #keys = new Set<string>();
   /** How many redactions of each session were taken. */
@@ -37,18 +46,21 @@ export class ErasedRecords {
   }
 
   /** Takes what the redactions in a session say by now: in one of a subagent, or a deleted one, they count as in any other. */
-  take(id: string, redactions: readonly Redaction[]): void {
-    for (const { ref, was: { timestamp, requestId } = {}, key } of redactions.slice(this.#taken.get(id))) {
+  take(id: string, { redactions, origin }: Pick<SessionFacts, 'redactions' | 'origin'>): void {
+    for (const { ref, was = {}, key } of redactions.slice(this.#taken.get(id))) {
+      const { timestamp, requestId } = was;
       if (typeof timestamp === 'string') {
         this.#byTime.set(timestamp, [...(this.#byTime.get(timestamp) ?? []), { id, seq: ref, requestId }]);
-        this.#times.set(`${id} ${ref}`, timestamp);
+        this.#left.set(`${id} ${ref}`, was);
+        this.#conversations.set(id, String(origin?.conversation));
       } else if (key !== undefined && hasOwnId(key)) this.#keys.add(key);
     }
     this.#taken.set(id, redactions.length);
   }
 
   /** Whether what a conversation has in a place was erased in one of the sessions. */
-  has(spine: readonly Draft[], place: number): boolean {
+  has(conversation: Pick<ConversationPlan, 'key' | 'spine'>, place: number): boolean {
+    const { spine } = conversation;
     const draft = spine[place];
     if (draft === undefined) return false;
     const { key = '', kind, mark, meta: { timestamp, requestId } = {} } = wholeDraft(draft);
@@ -63,18 +75,21 @@ export class ErasedRecords {
       const entry = around[at];
       if (entry === undefined || entry.kind !== kind || entry.mark !== mark) return false;
       if (keyOf(entry) === key || requestId !== undefined || mark === 'boundary') return true;
-      // Where all records have one time, it tells nothing.
-      const other = (time: Json | undefined) => (time === timestamp ? undefined : time);
       const isPrompt = kind === 'message' && isExact(timestamp);
       // What is beside a prompt, as a reminder is, may have been said with it.
       const reach = isPrompt ? near : 1;
       const beside = (step: -1 | 1) => [
-        found(spine, { place, step, reach }, (next) => other(wholeDraft(next).meta?.timestamp)),
-        found(around, { place: at, step, reach }, (next) => other(this.#timeIn(one.id, next))),
+        found(spine, { place, step, reach }, (next) => besideOf(wholeDraft(next).meta, timestamp)),
+        found(around, { place: at, step, reach }, (next) => besideOf(this.#metaOf(one.id, next), timestamp)),
       ];
       const [before, after] = [beside(-1), beside(1)];
-      if ([before, after].some(([own, its]) => own !== undefined && own === its)) return true;
-      return isPrompt && before.every((time) => time === undefined) && this.#isBeginning(one, timestamp);
+      const isSame = ([own, its]: readonly (Beside | undefined)[]) =>
+        own !== undefined && own.time === its?.time;
+      if ([before, after].some(isSame)) return true;
+      // A prompt is answered once.
+      const isOther = after.every((next) => next?.isAnswer === true);
+      const isFirst = isPrompt && !isOther && before.every((next) => next === undefined);
+      return isFirst && this.#isBeginning(one, { timestamp, of: conversation.key });
     };
     return this.#byTime.get(String(timestamp))?.some(isIt) === true;
   }
@@ -84,17 +99,36 @@ export class ErasedRecords {
     return this.#keys.has(key);
   }
 
-  #timeIn(id: string, { meta, seq }: Entry): Json | undefined {
-    return meta.timestamp ?? this.#times.get(`${id} ${seq}`);
+  #metaOf(id: string, { meta, seq }: Entry): JsonObject {
+    return meta.timestamp === undefined ? (this.#left.get(`${id} ${seq}`) ?? meta) : meta;
   }
 
-  /** Whether no message of a session precedes an entry but of the same time. Subagents that are started at once begin at one time. */
-  #isBeginning({ id, seq }: Erased, timestamp: Json | undefined): boolean {
-    if (this.#store.sessions.find(id)?.kind !== 'session') return false;
+  /**
+   * Whether no message of a session precedes an entry but of the same time. Subagents that are started at once begin at one time:
+   * of one, the session has to be that of the same.
+   */
+  #isBeginning(
+    { id, seq }: Erased,
+    { timestamp, of }: { readonly timestamp: Json | undefined; readonly of: string },
+  ): boolean {
+    const isAgent = this.#store.sessions.find(id)?.kind !== 'session';
+    if (isAgent && ownPart(this.#conversations.get(id) ?? '') !== ownPart(of)) return false;
     for (const entry of this.#store.entries.read(id, { kind: 'message', to: seq - 1 }))
-      if (this.#timeIn(id, entry) !== timestamp) return false;
+      if (this.#metaOf(id, entry).timestamp !== timestamp) return false;
     return true;
   }
+}
+
+/** What says when something beside another one was said, unless it was at the same time: that tells nothing where all records have it. */
+function besideOf(meta: JsonObject | undefined, timestamp: Json | undefined): Beside | undefined {
+  const { timestamp: time } = meta ?? {};
+  if (meta === undefined || time === undefined || time === timestamp) return undefined;
+  return { time, isAnswer: requestOf({ meta }) !== undefined };
+}
+
+/** What the key of a subagent has of its own, behind that of its session: a copy of that has another. */
+function ownPart(key: string): string {
+  return key.slice(key.lastIndexOf('/') + 1).replace(/#\d+$/, '');
 }
 
 /** What is found first of the elements before or behind a place. */

@@ -28,7 +28,7 @@ export function beginningOf(
   const from = begun?.count ?? same;
   const left = spine
     .slice(from, same)
-    .filter(({ key = '' }, i) => !erased.has(key) && erasedElsewhere?.has(spine, from + i) !== true);
+    .filter(({ key = '' }, i) => !erased.has(key) && erasedElsewhere?.has(conversation, from + i) !== true);
   const { timestamp, title } = inheritedOf(left);
   const isNamed = title === undefined || conversation.title !== undefined;
   const titles = isNamed ? [] : [titleDraft(title)];

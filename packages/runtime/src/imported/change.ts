@@ -60,11 +60,12 @@ export function changeOf(
 /** Whether what a plan has in a place was erased: under its own key, under that in the session that was resumed, or elsewhere. */
 function isErasedIn(
   { erased, erasedElsewhere }: Imported,
-  { base, spine }: ConversationPlan,
+  conversation: ConversationPlan,
   place: number,
 ): boolean {
+  const { base, spine } = conversation;
   const { key = '' } = spine[place] ?? {};
-  if (erased.has(key) || erasedElsewhere?.has(spine, place) === true) return true;
+  if (erased.has(key) || erasedElsewhere?.has(conversation, place) === true) return true;
   const inherited = erased.size === 0 ? undefined : base?.inherited?.(key);
   return inherited !== undefined && erased.has(inherited);
 }

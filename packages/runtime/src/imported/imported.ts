@@ -9,7 +9,7 @@
 import type { Draft, Entry, HomeStore, JsonObject, Seq } from '@tapedeck/tape';
 import { clientCalls, importedEvent, isObject } from '@tapedeck/tape/internal';
 import { sha256 } from '@tapedeck/tape/store';
-import type { Base } from '../plan/plan.ts';
+import type { Base, ConversationPlan } from '../plan/plan.ts';
 import { withAncestors } from './ancestors.ts';
 import { isErased } from './erased.ts';
 
@@ -52,7 +52,10 @@ export interface Imported {
   readonly elsewhere?: Counted | undefined;
   /** What was erased in other sessions that have the same records, wherever they have them, and what beside them quotes it. */
   readonly erasedElsewhere?:
-    | { has(spine: readonly Draft[], place: number): boolean; hasAside(draft: Draft): boolean }
+    | {
+        has(conversation: Pick<ConversationPlan, 'key' | 'spine'>, place: number): boolean;
+        hasAside(draft: Draft): boolean;
+      }
     | undefined;
   /** The keys of what other sessions of the same conversation have. */
   readonly beside?: ReadonlySet<string>;

@@ -11,17 +11,21 @@ export class SourceTable {
   readonly #byPath: Map<string, Source>;
   /** The paths of each session, the last one at the end. Most openings of a table find nothing new, and need none. */
   #bySession: Map<string, Set<string>> | undefined;
-  readonly #forgotten = new Set<string>();
+  /** Since when conversations are not to be taken. */
+  readonly #forgotten: Map<string, number>;
   /** Lines of the file, those that a later one replaced among them. */
   #lines: number;
   #searched: number | undefined;
+  /** Whether the file has more of a conversation that is not to be taken than that. */
+  #isLate: boolean;
 
-  private constructor(file: string, { byPath, lines, searched }: Kept) {
+  private constructor(file: string, { byPath, forgotten, lines, searched, isLate }: Kept) {
     this.#file = file;
     this.#byPath = byPath;
+    this.#forgotten = forgotten;
     this.#lines = lines;
     this.#searched = searched;
-    for (const source of byPath.values()) this.#noteForgotten(source);
+    this.#isLate = isLate;
   }
 
   /**
@@ -88,10 +92,12 @@ export class SourceTable {
    * @throws IMPORT_CANNOT_WRITE
    */
   put(sources: readonly Source[]): void {
-    this.#append(sources.map(rowOf));
-    for (const source of sources) {
+    for (const source of sources) noteForgotten(source, this.#forgotten);
+    const said = sources.map((source) => asForgotten(source, this.#forgotten));
+    this.#append(said.map(rowOf));
+    for (const source of said) {
       this.#set(source);
-      if (source.forgottenAt !== undefined) this.ends.put(source, undefined);
+      this.#dropEnd(source);
     }
   }
 
@@ -104,16 +110,17 @@ export class SourceTable {
     this.#shorten();
   }
 
-  /** Takes back a path whose file has moved to another one. */
+  /** Takes back a path whose file has moved to another one, unless it is known to be forgotten. */
   remove(path: string): void {
-    if (!this.#byPath.has(path)) return;
+    const source = this.#byPath.get(path);
+    if (source === undefined || source.forgottenAt !== undefined) return;
     this.#append([{ v: version, removed: path }]);
     this.#byPath.delete(path);
   }
 
   /** Whether a conversation is not to be taken. */
   isForgotten({ tool, main }: Pick<Source, 'tool' | 'main'>): boolean {
-    return this.#forgotten.has(`${tool} ${main}`);
+    return this.#forgotten.has(conversationOf({ tool, main }));
   }
 
   /** The main files of conversations that are not to be taken. */
@@ -132,17 +139,12 @@ export class SourceTable {
     this.#byPath.delete(source.path);
     this.#byPath.set(source.path, source);
     if (this.#bySession !== undefined) index(source, this.#bySession);
-    this.#noteForgotten(source);
-  }
-
-  #noteForgotten({ tool, main, forgottenAt }: Source): void {
-    if (forgottenAt !== undefined) this.#forgotten.add(`${tool} ${main}`);
   }
 
   #append(values: readonly object[]): void {
     if (values.length === 0) return;
     try {
-      if (this.#lines > 2 * this.#byPath.size + 256) this.#shorten();
+      if (this.#isLate || this.#lines > 2 * this.#byPath.size + 256) this.#shorten();
       appendLines(
         this.#file,
         values.map((value) => JSON.stringify(value)),
@@ -165,6 +167,13 @@ export class SourceTable {
       [...found, ...[...byPath.values()].map(rowOf)].map((line) => JSON.stringify(line)),
     );
     this.#lines = byPath.size;
+    if (this.#isLate) for (const source of byPath.values()) this.#dropEnd(source);
+    this.#isLate = false;
+  }
+
+  /** Keeps nothing of where a source that is not to be taken can be read on. */
+  #dropEnd(source: Source): void {
+    if (source.forgottenAt !== undefined) this.ends.put(source, undefined);
   }
 }
 
@@ -175,14 +184,37 @@ function index({ path, tool, session }: Source, bySession: Map<string, Set<strin
   bySession.set(id, paths.add(path));
 }
 
+function conversationOf({ tool, main }: Pick<Source, 'tool' | 'main'>): string {
+  return `${tool} ${main}`;
+}
+
+function noteForgotten(source: Source, forgotten: Map<string, number>): void {
+  if (source.forgottenAt !== undefined) forgotten.set(conversationOf(source), source.forgottenAt);
+}
+
+/**
+ * A source as one that is not to be taken, if its conversation is not: an import that was under way when that was forgotten can
+ * write what it read of it behind that. Pure.
+ */
+function asForgotten(source: Source, forgotten: ReadonlyMap<string, number>): Source {
+  const forgottenAt = source.forgottenAt ?? forgotten.get(conversationOf(source));
+  if (forgottenAt === undefined) return source;
+  const { project: _, first: __, ...rest } = source;
+  return { ...rest, forgottenAt };
+}
+
 interface Kept {
   readonly byPath: Map<string, Source>;
+  readonly forgotten: Map<string, number>;
   readonly lines: number;
   readonly searched: number | undefined;
+  /** Whether a line says more of a conversation that is not to be taken than that. */
+  readonly isLate: boolean;
 }
 
 function keptIn(file: string): Kept {
   const byPath = new Map<string, Source>();
+  const forgotten = new Map<string, number>();
   let searched: number | undefined;
   let lines = 0;
   for (const line of readLines(file)) {
@@ -192,14 +224,23 @@ function keptIn(file: string): Kept {
     if (Array.isArray(value)) {
       const source = sourceIn(value);
       if (source === undefined) continue;
+      noteForgotten(source, forgotten);
       byPath.delete(source.path);
       byPath.set(source.path, source);
     } else if (isObject(value) && value.v === version) {
       if (typeof value.searched === 'number') searched = value.searched;
-      if (typeof value.removed === 'string') byPath.delete(value.removed);
+      const gone = typeof value.removed === 'string' ? byPath.get(value.removed) : undefined;
+      if (gone !== undefined && !forgotten.has(conversationOf(gone))) byPath.delete(gone.path);
     }
   }
-  return { byPath, lines, searched };
+  // Whichever line came last: an import can have been under way when its source was forgotten.
+  let isLate = false;
+  for (const [path, source] of forgotten.size > 0 ? byPath : []) {
+    const said = asForgotten(source, forgotten);
+    isLate ||= said !== source && source.forgottenAt === undefined;
+    byPath.set(path, said);
+  }
+  return { byPath, forgotten, lines, searched, isLate };
 }
 
 function parsed(line: string): unknown {
