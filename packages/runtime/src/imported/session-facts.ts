@@ -28,7 +28,7 @@ export interface SessionFacts {
 }
 
 /** What a redaction erased, and what it has left of that. */
-export interface Redaction {
+interface Redaction {
   readonly ref: Seq;
   readonly was?: JsonObject;
   /** The key of the entry, where nothing says when it was said. */
