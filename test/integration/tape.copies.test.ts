@@ -154,8 +154,15 @@ describe('the locks of a process', () => {
   });
 });
 
-/** All sources of the packages, by name. */
-function sources(): Map<string, string> {
+let read: ReadonlyMap<string, string> | undefined;
+
+/** All sources of the packages, by name: read once. */
+function sources(): ReadonlyMap<string, string> {
+  read ??= readSources();
+  return read;
+}
+
+function readSources(): ReadonlyMap<string, string> {
   const root = join(import.meta.dirname, '../../packages');
   const names = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((name) =>
     /^\w+\/src\/.*\.ts$/.test(name),
