@@ -11,7 +11,7 @@ async function homePlace() {
 
 let count = 0;
 /** Each of these stores starts a thread, and asks the server what the store beside it asks: a part says much of what all do. */
-const every = sized(16, 8, 1);
+const every = sized(16, 16, 1);
 const some = (name: string, run: () => Promise<void>) => {
   count += 1;
   if (count % every === 0) test(name, run);

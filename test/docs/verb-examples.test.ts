@@ -261,7 +261,7 @@ const aboutFiles =
 
 const onServer = examples.filter(([line]) => !aboutFiles.test(line));
 
-const fewOnServer = onServer.filter((_, i) => i % 8 === 0);
+const fewOnServer = onServer.filter((_, i) => i % 16 === 0);
 
 test.each(sized([], fewOnServer, onServer))(
   'the example works with a home on a server: %s',

@@ -157,7 +157,7 @@ describe('tape attest and tape check --against', () => {
 
   test('work for many sessions', async () => {
     using home = tempHome();
-    const count = sized(100, 500, 10_000);
+    const count = sized(100, 200, 10_000);
     {
       using store = home.open();
       for (let n = 0; n < count; n += 1) store.sessions.open(`s${n}`);

@@ -332,7 +332,7 @@ limits:
   test('loses nothing of two changes at the same time', async () => {
     using p = project();
     await p.here(['init']);
-    const names = Array.from({ length: sized(3, 8, 60) }, (_, i) => `instructions.n${i}`);
+    const names = Array.from({ length: sized(3, 3, 60) }, (_, i) => `instructions.n${i}`);
     const results = await Promise.all(names.map((key) => p.process(['config', 'set', key, 'x'])));
     expect(results.filter(({ code }) => code !== 0)).toEqual([]);
     const listed = jsonLines<{ key: string }>(await p.here(['config', 'list', '--jsonl']));
@@ -345,7 +345,7 @@ limits:
     const long = 'x'.repeat(100_000);
     await set(p, 'instructions', `0${long}`);
     const took = await timeOf(async () => await p.process(['config', 'set', 'instructions', `1${long}`]));
-    const rounds = sized(3, 6, 400);
+    const rounds = sized(3, 3, 400);
     for (let round = 2; round < rounds; round += 1) {
       const before = yamlOf(p);
       const after = `instructions: ${round}${long}\n`;
@@ -627,7 +627,7 @@ describe('where a value comes from', () => {
         expect(json<{ was: unknown }>(shown).was).toEqual(wanted);
         expect(yamlOf(p).trim()).toBe('');
       }),
-      { numRuns: sized(10, 40, 5000) },
+      { numRuns: sized(10, 15, 5000) },
     );
   }, 600_000);
 });

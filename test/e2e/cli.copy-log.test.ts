@@ -75,7 +75,7 @@ test('a log appended to another session gives the same entries, whatever they ar
       expect(again.map(keyless)).toEqual(log.map(keyless));
       for (const [i, line] of log.entries()) if (line.key !== undefined) expect(again[i]?.key).toBe(line.key);
     }),
-    { numRuns: sized(6, 12, 1000) },
+    { numRuns: sized(6, 6, 1000) },
   );
 });
 
@@ -202,7 +202,7 @@ test('the copy of a whole log has the same view, whatever rewinds, boundaries, p
       }
     }),
     {
-      numRuns: sized(3, 10, 2_000),
+      numRuns: sized(3, 4, 2_000),
       seed: Number(process.env.TAPEDECK_SEED ?? 2073023779),
       // A rewind of a fork to its very start, which hides what it was asked.
       examples: [

@@ -7,7 +7,7 @@ import { sized } from '../support/size.ts';
 import { tempHome } from '../support/temp-home.ts';
 
 const pageSize = 4096;
-const pages = sized(8, 25, 1_000);
+const pages = sized(8, 10, 1_000);
 
 test(`${pages} damaged pages of the database are findings of tape check, and stop none of its parts`, {
   timeout: 600_000,

@@ -378,7 +378,7 @@ test('results that come in another order are below their own calls, however many
 test('many children that left at one place are counted', async () => {
   using forked = tempHome();
   forked.session('main', ...Array.from({ length: 10 }, (_, i) => user(`prompt ${i}`)));
-  const children = sized(60, 500, 1500);
+  const children = sized(60, 200, 1500);
   {
     using store = forked.open();
     for (let i = 0; i < children; i += 1)

@@ -336,7 +336,7 @@ test('two processes that follow into one directory, and writers beside them, lea
   for (const { until } of running) await until(`verbose.md`);
   {
     using store = home.open();
-    for (let n = 0; n < sized(5, 15, 400); n += 1)
+    for (let n = 0; n < sized(5, 5, 400); n += 1)
       store.entries.append('main', [user(`Step ${n}`), assistant('So.')]);
     store.lineage.fork('main', { name: 'late' });
     store.entries.append('late', [assistant('Late.')]);
@@ -382,7 +382,7 @@ test.runIf(atFullSize)(
     using home = withTree();
     {
       using store = home.open();
-      for (let n = 0; n < sized(2, 30, 200); n += 1)
+      for (let n = 0; n < sized(2, 10, 200); n += 1)
         store.entries.append(
           'main',
           Array.from({ length: 500 }, (_, i) => assistant(`Entry ${i} ${'x'.repeat(200)}`)),
@@ -392,7 +392,7 @@ test.runIf(atFullSize)(
     const argv = ['logs', 'main', '--verbose', '--tree', '-o', dir];
     await home.here(argv);
     const whole = files(dir);
-    for (let n = 0; n < sized(2, 8, 40); n += 1) {
+    for (let n = 0; n < sized(2, 3, 40); n += 1) {
       const { child, done } = startTape(argv, { home: home.path });
       setTimeout(() => child.kill('SIGKILL'), 100 + 60 * n);
       await done;

@@ -184,7 +184,7 @@ test.runIf(atFullSize)(
   'log -n of a long tape neither reads the rest of the tape nor loads the AI SDK',
   async () => {
     using home = tempHome();
-    const thousands = sized(10, 100, 100);
+    const thousands = sized(10, 40, 100);
     {
       using store = openTapeStore(home.db, { durability: 'fast' });
       store.sessions.open('main');

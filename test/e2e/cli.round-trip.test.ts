@@ -41,7 +41,7 @@ describe('JSON lines through append and log', () => {
         expect(appended).toMatchObject({ code: 0, stdout: `${payloads.length + 1}\n` });
         expect(await payloadsOf(home, name)).toEqual(payloads.map(raw));
       }),
-      { numRuns: sized(10, 15, 1_000) },
+      { numRuns: sized(10, 10, 1_000) },
     );
     using db = rawDb(home.db);
     for (let n = 1; n <= sessions; n += 1)

@@ -8,7 +8,7 @@ import { sized } from '../support/size.ts';
 import { tempHome } from '../support/temp-home.ts';
 
 const seed = Number(process.env.TAPEDECK_SEED ?? 20261123);
-const forgeries = sized(25, 50, 20_000);
+const forgeries = sized(25, 25, 20_000);
 
 test.skipIf(skipsPython('the verifier in Python'))(
   `tape verify and docs/verify.py agree on ${forgeries} random forgeries`,

@@ -216,7 +216,7 @@ describe('a program in the place of ssh', () => {
     using dir = tempDir();
     const there = homeIn(dir, 'there');
     using here = storeIn(homeIn(dir, 'here'));
-    for (let i = 0; i < sized(50, 1_000, 1_000); i += 1) here.sessions.open(`s${i}`);
+    for (let i = 0; i < sized(50, 400, 1_000); i += 1) here.sessions.open(`s${i}`);
     const plain = sshEnv(noSsh);
     await peerAt(`ssh://me@host:2222${there}`, plain).push(here);
     for (let i = 0; i < 10; i += 1) say(here, `s${i}`, `News ${i}`);

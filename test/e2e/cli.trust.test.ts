@@ -229,7 +229,7 @@ test('the list marks changed and missing configurations, and a missing one can b
 
 test.runIf(atFullSize)('concurrent changes lose nothing, and every read is complete', async () => {
   using p = project();
-  const names = Array.from({ length: sized(3, 8, 8) }, (_, i) => `p${i}`);
+  const names = Array.from({ length: sized(3, 4, 8) }, (_, i) => `p${i}`);
   for (const name of names) {
     mkdirSync(p.file(name));
     p.write(`${name}/tape.config.mts`, `export default {}; // ${name}`);

@@ -41,8 +41,8 @@ describe.skipIf(skipsTracing('faults of commands'))('a fault at any system call'
       async () => {
         using dir = tempDir();
         const sweep = await prepare(command, dir.path);
-        const points = chosen(sweep.points, { push: 2, full: 5 });
-        expect(points.length).toBeGreaterThan(sized(1, 4, 10));
+        const points = chosen(sweep.points, { push: 2, full: 4 });
+        expect(points.length).toBeGreaterThan(sized(1, 3, 10));
         expect(await inLanes(2, points, (point, i) => tryPoint(sweep, dir.file(`${i}`), point))).toEqual([]);
       },
       sized(1_200_000, 1_200_000, 7_200_000),

@@ -12,9 +12,9 @@ import { tempDir } from '../support/temp-dir.ts';
  * line.
  */
 const pointsEach =
-  tracing === 'works' ? sized(1, 12, Number.POSITIVE_INFINITY) : sized(20, 60, Number.POSITIVE_INFINITY);
+  tracing === 'works' ? sized(1, 6, Number.POSITIVE_INFINITY) : sized(20, 60, Number.POSITIVE_INFINITY);
 
-const halvesEach = sized(1, Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY);
+const halvesEach = sized(1, 4, Number.POSITIVE_INFINITY);
 
 const runs = new InjectedRuns();
 afterAll(() => runs[Symbol.dispose]());
@@ -35,7 +35,7 @@ describe('a fault at any statement or file call', () => {
       // Half a line is the rarest: most of these, and a share of the others.
       const [half, other] = [points.filter(isHalf), points.filter((point) => !isHalf(point))];
       const chosen = [...spread(half, halvesEach), ...spread(other, pointsEach)];
-      expect(chosen.length).toBeGreaterThanOrEqual(sized(1, 10, 10));
+      expect(chosen.length).toBeGreaterThanOrEqual(sized(1, 6, 10));
       expect(await inLanes(2, chosen, (point, i) => tryPoint(sweep, `${i}`, point))).toEqual([]);
     },
     1_200_000,

@@ -35,7 +35,7 @@ const moment = (run: number) => 1 + ((run * 7919) % 601);
 /** The writer is stopped, and what had reached the device by then is looked at as after a power cut. */
 describe.skipIf(fault !== undefined)('a power cut', () => {
   test('loses no acknowledged entry', async () => {
-    for (let run = 0; run < sized(3, 4, 80); run += 1) {
+    for (let run = 0; run < sized(3, 3, 80); run += 1) {
       const writing: Writing = { durability: 'full', forkEvery: 5, cutAfter: moment(run) };
       const { acknowledged, entries, forks, found } = await cut(writing);
       expect(found, JSON.stringify(writing)).toEqual([]);

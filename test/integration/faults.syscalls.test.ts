@@ -19,7 +19,7 @@ describe.skipIf(skipsTracing('faults at system calls'))('a fault at any system c
     async (name) => {
       using dir = tempDir();
       const sweep = await prepareSweep(name, dir.path);
-      const points = chosen(pointsOf(await callsOf(sweep)), { push: 2, full: 5 });
+      const points = chosen(pointsOf(await callsOf(sweep)), { push: 2, full: 4 });
       expect(points.length).toBeGreaterThan(sized(1, 3, 10));
       expect(await inLanes(2, points, (point, i) => tryPoint(sweep, sweep.begin(`${i}`), point))).toEqual([]);
     },

@@ -54,7 +54,7 @@ async function importsAsOne(
 ) {
   using dir = tempDir();
   using home = tempHome();
-  const lines = transcript(sized(150_000, 600_000, 3_000_000));
+  const lines = transcript(sized(150_000, 250_000, 3_000_000));
   const file = dir.file(`${session}.jsonl`);
   mkdirSync(dir.file(`${session}/subagents`), { recursive: true });
   writeFileSync(dir.file(`${session}/subagents/agent-x.jsonl`), subagent);

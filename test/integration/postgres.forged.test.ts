@@ -53,7 +53,7 @@ async function fill(store: HomeStore, given: string): Promise<void> {
 }
 
 /** A part of the changes at the sizes that are not to take long. */
-const every = sized(40, 24, 1);
+const every = sized(40, 48, 1);
 
 test('what is found of a forged row of a file is found of the same row on a server', {
   timeout: 1_200_000,

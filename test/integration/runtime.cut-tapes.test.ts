@@ -67,7 +67,7 @@ test('a tape cut after any entry continues as a session and as a fork, and no pr
     model: 'openai-compatible/test-model',
     env: provider.env,
   });
-  const cuts = entries.map((_, i) => i + 1).filter((length) => length > 1 && length % sized(8, 3, 1) === 0);
+  const cuts = entries.map((_, i) => i + 1).filter((length) => length > 1 && length % sized(8, 6, 1) === 0);
   for (const length of cuts) {
     const where = `cut after @${length}`;
     store.sessions.open(`cut-${length}`);

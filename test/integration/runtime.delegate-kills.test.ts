@@ -21,7 +21,7 @@ const isLater = process.env.TAPEDECK_STORE === 'later';
 const isPush = sized(true, false, false);
 const timeout = sized(900_000, 900_000, 6 * 3_600_000);
 
-/** The points that processes pass here: of those that other tests cover too, a quarter of the near ones, and all in a soak. */
+/** The points that processes pass here: of those that other tests cover too, an eighth of the near ones, and all in a soak. */
 const passed: readonly string[] = [
   ...delegationPoints,
   ...runPoints,
@@ -30,7 +30,7 @@ const passed: readonly string[] = [
 ].filter((point) => !/^(?:call\/approved|(?:alias|publish|redact|bundle)\/.*)$/.test(point));
 const own = passed.filter((point) => (delegationPoints as readonly string[]).includes(point));
 const near = passed.filter((point) => /^(?:fork|merge|inbox|run|answer|call)\//.test(point));
-const points = sized(own, [...own, ...near.filter((_, i) => i % 4 === 0)], passed);
+const points = sized(own, [...own, ...near.filter((_, i) => i % 8 === 0)], passed);
 
 /** The points that a first process alone passes. */
 const isFirst = (point: string) => /^(?:session|spawn)\/|^child\/started|^parent\/woken/.test(point);

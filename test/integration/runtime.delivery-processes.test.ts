@@ -9,7 +9,7 @@ import { program } from '../support/programs.ts';
 import { sized } from '../support/size.ts';
 import { tempHome } from '../support/temp-home.ts';
 
-const messages = sized(34, 100, 334);
+const messages = sized(34, 40, 334);
 
 test('eight processes that deliver the first messages of one person leave one session, with each once and in order', async () => {
   using home = tempHome();

@@ -91,11 +91,11 @@ test('a store that fails at any write stops the run with its error, and the run 
   };
   let all: number | undefined;
   let failed = 0;
-  for (let failAt = 1; all === undefined; failAt += sized(8, 3, 1)) {
+  for (let failAt = 1; all === undefined; failAt += sized(8, 6, 1)) {
     all = await session(failAt);
     if (all === undefined) failed += 1;
   }
-  expect(failed).toBeGreaterThan(sized(2, 7, 20));
+  expect(failed).toBeGreaterThan(sized(2, 3, 20));
   expect(provider.refusals).toEqual([]);
 });
 

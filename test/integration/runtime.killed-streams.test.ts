@@ -40,7 +40,7 @@ test('a process killed at any time leaves the saved part of the answer, and only
       : { text: 'As I said.' },
   );
   const random = seeded(seed);
-  const delays = Array.from({ length: sized(3, 4, 100) }, () => random.below(600));
+  const delays = Array.from({ length: sized(3, 3, 100) }, () => random.below(600));
   let grown = 0;
   const faults = await inLanes(2, delays, async (ms) => {
     using home = tempHome();

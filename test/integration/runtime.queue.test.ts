@@ -140,7 +140,7 @@ test('an abort from another process stops the run, and leaves the inbox as it is
 
 test('a message posted while the owner releases the session is never stranded', async () => {
   using home = tempHome();
-  const rounds = sized(8, 30, 200);
+  const rounds = sized(8, 12, 200);
   writeFileSync(home.file('answers.json'), JSON.stringify([{ text: 'a!' }, { text: 'b!' }]));
   const settings = { model: `script:${home.file('answers.json')}` };
   using one = home.open();

@@ -75,7 +75,7 @@ const warnings = async (run: AsyncIterable<{ readonly type: string; readonly mes
   (await eventsOf(run)).flatMap((event) => (event.type === 'warning' ? [event.message] : []));
 
 test('sessions that run at once have each what the server got from them, and what it answered', async () => {
-  const names = Array.from({ length: sized(3, 10, 50) }, (_, i) => `s${i}`);
+  const names = Array.from({ length: sized(3, 5, 50) }, (_, i) => `s${i}`);
   await using s = await served((request) => ({
     text: ['You said ', lastUserText(request), '.'],
     pauseMs: 2,

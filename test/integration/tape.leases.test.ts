@@ -358,7 +358,7 @@ describe('with real processes', () => {
       using both = pair();
       await using workers = await startStores(3);
       for (const worker of workers) await worker.ask('open', { path: both.path });
-      const count = sized(20, 60, 5_000);
+      const count = sized(20, 30, 5_000);
       const held = await Promise.all(
         workers.map((worker) =>
           worker.ask<[string, number][]>('hold', { session: 'main', count, entries: 3 }),

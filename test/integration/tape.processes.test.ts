@@ -36,7 +36,7 @@ describe('several processes', () => {
     'open a missing home at the same moment, and one creates the session',
     async () => {
       await using workers = await startStores(sized(4, 8, 32));
-      for (let round = 1; round <= sized(4, 5, 100); round += 1) {
+      for (let round = 1; round <= sized(4, 4, 100); round += 1) {
         using dir = tempDir();
         const [path, graph] = [dir.file('home/tape.db'), dir.file('home/session_graph.jsonl')];
         // Every other round finds a directory, and a database that nothing is in yet.
@@ -125,8 +125,8 @@ describe('several processes', () => {
       const [one, two, ...owners] = workers;
       for (const worker of workers) await worker.ask('open', { path });
       // Thousands of posts, each its own race with a release; the shared keys are posted by both.
-      const each = sized(300, 800, 16_000);
-      const shared = sized(80, 200, 4_000);
+      const each = sized(300, 300, 16_000);
+      const shared = sized(80, 80, 4_000);
       const posting = [one, two].map(async (poster, i) => {
         const ask = (prefix: string, count: number) =>
           poster?.ask<[string, string][]>('post', { session: 'main', prefix, count }) ?? [];
@@ -368,7 +368,7 @@ test('eight processes whose clocks all show one millisecond make thousands of di
   const path = dir.file('tape.db');
   openTapeStore(path).sessions.open('main');
   await using workers = await startStores(8);
-  const count = sized(150, 400, 1_000);
+  const count = sized(150, 150, 1_000);
   const ids = await Promise.all(workers.map((worker) => worker.ask<string[]>('ids', { path, count })));
   expect(new Set(ids.flat()).size).toBe(8 * count);
   // Opening for writing appends what was posted: nothing took the place of something else.

@@ -53,7 +53,7 @@ const fails = tool({
 });
 
 /** Sessions that run at once. */
-const many = sized(8, 20, 200);
+const many = sized(8, 12, 200);
 
 const answers = [
   { text: 'I measure.', toolCalls: [{ id: 'c1', name: 'measure', input: {} }], usage },

@@ -137,7 +137,7 @@ test.runIf(atFullSize)(
   async () => {
     const { run } = desk({ outputBytes: 3_000 });
     const before = keptMemory();
-    const bytes = sized(20_000_000, 60_000_000, 1_000_000_000);
+    const bytes = sized(20_000_000, 30_000_000, 1_000_000_000);
     const end = await run(`echo first; yes xxxxxxx | head -c ${bytes}; echo last`);
     const after = keptMemory();
     expect(end).toMatchObject({ ended: 'exit', exit_code: 0 });

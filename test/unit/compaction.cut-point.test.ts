@@ -71,7 +71,7 @@ test('a cut never separates a call from its result, in any history', () => {
     fc.property(anyHistory, (drafts) => {
       expect(badCuts(entriesOf(drafts).filter(({ mark }) => mark === undefined))).toEqual([]);
     }),
-    { numRuns: sized(60, 200, 10_000), seed },
+    { numRuns: sized(60, 80, 10_000), seed },
   );
 });
 
@@ -103,10 +103,10 @@ test('a cut never does in a session that was forked, rewound, merged into and su
         calls += kept.length;
       }
     }),
-    { numRuns: sized(80, 240, 20_000), seed },
+    { numRuns: sized(80, 100, 20_000), seed },
   );
-  expect(cuts).toBeGreaterThan(sized(40, 120, 10_000));
-  expect(calls).toBeGreaterThan(sized(12, 40, 3_000));
+  expect(cuts).toBeGreaterThan(sized(40, 50, 10_000));
+  expect(calls).toBeGreaterThan(sized(12, 15, 3_000));
 });
 
 test('for every `keep` the cut is valid, and a message precedes it', () => {
@@ -131,7 +131,7 @@ test('for every `keep` the cut is valid, and a message precedes it', () => {
         expect(entries.some(({ seq, kind }) => kind === 'message' && seq < found.at)).toBe(true);
       },
     ),
-    { numRuns: sized(60, 200, 10_000) },
+    { numRuns: sized(60, 80, 10_000) },
   );
 });
 

@@ -16,7 +16,7 @@ const seeds =
   process.env.TAPEDECK_SEED === undefined
     ? sized([1], [1, 3, 9, 22, 31, 20261126], [1])
     : [Number(process.env.TAPEDECK_SEED)];
-const histories = sized(20, 35, 20_000);
+const histories = sized(20, 20, 20_000);
 
 async function exported(store: SqliteTapeStore, session: string) {
   const pieces = exportSession(store, session, { format: 'claude-code', project: '/', raw: true });

@@ -323,7 +323,7 @@ describe('unusual lines', () => {
         expect(drawTree(graph)).toHaveLength(nodes.size);
         expect(drawGraph(graph.list()).length).toBeGreaterThanOrEqual(nodes.size);
       }),
-      { numRuns: sized(60, 500, 10_000) },
+      { numRuns: sized(60, 150, 10_000) },
     );
   });
 

@@ -130,7 +130,7 @@ describe('a graph file', () => {
           ).toBe(true);
         },
       ),
-      { numRuns: sized(100, 300, 6_000) },
+      { numRuns: sized(100, 150, 6_000) },
     );
   });
 

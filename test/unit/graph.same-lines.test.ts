@@ -99,7 +99,7 @@ test('every line that tape encodes reads back equal', () => {
     fc.property(lineageLine, (line) => {
       expect(graph.parseRecord(tape.encodeLine(line))).toEqual({ kind: 'record', record: line });
     }),
-    { numRuns: sized(60, 500, 10_000) },
+    { numRuns: sized(60, 150, 10_000) },
   );
 });
 

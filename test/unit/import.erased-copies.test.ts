@@ -69,7 +69,7 @@ describe.each([
           expect([...store.verify()]).toEqual([]);
         },
       ),
-      { numRuns: sized(4, 40, 2_000), ...sized({ seed: 1 }, { seed: 1 }, {}) },
+      { numRuns: sized(4, 12, 2_000), ...sized({ seed: 1 }, { seed: 1 }, {}) },
     );
   });
 });

@@ -84,7 +84,7 @@ function withField(line: string, name: string, value: unknown): string {
 
 test('a damaged transcript is a typed error, or a valid history; none is imported by half', () => {
   let [refused, taken] = [0, 0];
-  const runs = sized(100, 700, 100_000);
+  const runs = sized(100, 250, 100_000);
   fc.assert(
     fc.property(fc.array(change, { minLength: 1, maxLength: 4 }), (changes) => {
       const text = changes.reduce<readonly string[]>((given, act) => act(given), lines).join('\n');

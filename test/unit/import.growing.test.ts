@@ -34,7 +34,7 @@ test('a file cut at any byte gives a valid history of the records before the cut
       expect(part.counts.records + part.counts.truncated).toBeLessThanOrEqual(whole.counts.records);
       expect(faults(part.drafts)).toEqual([]);
     }),
-    { numRuns: sized(60, 500, 10_000) },
+    { numRuns: sized(60, 150, 10_000) },
   );
 });
 
@@ -82,7 +82,7 @@ test('records with any links and contents give a valid history', () => {
     fc.property(fc.array(record, { minLength: 1, maxLength: 12 }), (records) => {
       expect(faults(imported(jsonl(records)).drafts)).toEqual([]);
     }),
-    { numRuns: sized(200, 2_000, 40_000) },
+    { numRuns: sized(200, 600, 40_000) },
   );
 });
 

@@ -32,7 +32,7 @@ function storeOf(sessions: number, entries: number): SqliteTapeStore {
 }
 
 /** How much a large home has. */
-const small = { sessions: 4_000, entries: 40_000 };
+const small = { sessions: 2_500, entries: 25_000 };
 const size = sized(small, small, { sessions: 10_000, entries: 100_000 });
 
 /** It takes seconds to write, and the tests only read it. */
@@ -157,8 +157,8 @@ async function costOf(store: SqliteTapeStore): Promise<{ readonly reads: number;
 }
 
 test('what an export reads grows with what it writes, however many sessions there are', async () => {
-  using few = familyOf(200);
-  using many = familyOf(800);
+  using few = familyOf(120);
+  using many = familyOf(480);
   const [less, more] = [await costOf(few), await costOf(many)];
   expect(more.reads).toBeLessThan(1.3 * less.reads);
   expect(more.finds).toBeLessThan(1.3 * less.finds);

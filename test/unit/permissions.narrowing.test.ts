@@ -88,7 +88,7 @@ function expected(line: readonly Scopes[], grants: readonly string[], claims: re
 
 test('random lineages decide as the rules say, and only narrow', () => {
   const random = seeded(seed);
-  const many = sized(400, 4_000, 500_000);
+  const many = sized(400, 1_000, 500_000);
   const seen = new Set<string>();
   for (let i = 0; i < many; i += 1) {
     const deck = { manifest: rulesOf(random, 3), project: rulesOf(random, 2) };
@@ -127,7 +127,7 @@ interface Node {
 
 test('forks, grants and merges of real sessions never widen what a session may do', async () => {
   const random = seeded(seed + 1);
-  const trees = sized(3, 12, 2_000);
+  const trees = sized(3, 6, 2_000);
   for (let i = 0; i < trees; i += 1) {
     const deckRules = { permissions: rulesOf(random, 3), projectPermissions: rulesOf(random, 2) };
     const tools = Object.fromEntries(

@@ -58,7 +58,7 @@ const seed = Number(process.env.TAPEDECK_SEED ?? 20261124);
 
 test('after each call the view is the history that was sent and its answer, whatever the application did to it', async () => {
   const random = seeded(seed);
-  for (let round = 0; round < sized(8, 12, 2_000); round += 1) {
+  for (let round = 0; round < sized(8, 8, 2_000); round += 1) {
     using store = openStore();
     await using deck = await openDeck({ store });
     const main = await deck.session('main');

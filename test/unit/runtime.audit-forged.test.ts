@@ -9,7 +9,7 @@ import { sized } from '../support/size.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 const seed = Number(process.env.TAPEDECK_SEED ?? 20261124);
-const forgeries = sized(20, 60, 20_000);
+const forgeries = sized(20, 30, 20_000);
 
 test(`an audit of all sessions finds what one of each session finds, in ${forgeries} random forgeries`, {
   timeout: 3_600_000,

@@ -158,7 +158,7 @@ test('in any order of events every message is taken once, and those of one mode 
         expect(of(taken)).toEqual(of(sent));
       }
     }),
-    { numRuns: sized(300, 2_000, 40_000) },
+    { numRuns: sized(300, 600, 40_000) },
   );
 });
 
@@ -171,6 +171,6 @@ test('in any order of events each queued message begins its own run', () => {
         if (alone.length === 1) expect(run[0]).toBe(alone[0]);
       }
     }),
-    { numRuns: sized(300, 2_000, 40_000) },
+    { numRuns: sized(300, 600, 40_000) },
   );
 });

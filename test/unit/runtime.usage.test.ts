@@ -348,7 +348,7 @@ test('in any history of forks, rewinds and merges each call counts once, where i
       for (const { session, total } of each)
         expect((await readUsage(store, store.sessions.find(session) ?? root)).total).toBe(total);
     }),
-    { numRuns: sized(20, 50, 2_000) },
+    { numRuns: sized(20, 20, 2_000) },
   );
 });
 

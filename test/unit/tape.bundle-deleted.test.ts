@@ -309,6 +309,6 @@ test('whatever is deleted, purged, brought back and sent, both homes verify, and
       for (const one of moves) await step([here, there], one);
       expect([damage(here), damage(there)]).toEqual([[], []]);
     }),
-    { numRuns: sized(5, 25, 5_000) },
+    { numRuns: sized(5, 10, 5_000) },
   );
 }, 600_000);

@@ -221,7 +221,7 @@ test('a part in which any value is another one is refused, or harmless', {
     here.bundles.heads()[0]?.id,
   ];
   const empty = () => openTapeStore(':memory:', { secrets: [] });
-  for (let n = 0; n < sized(60, 400, 50_000); n += 1) {
+  for (let n = 0; n < sized(60, 150, 50_000); n += 1) {
     const at = random.below(records.length);
     const record = records[at] as object;
     const changed = withLeaf(record, 1 + random.below(leavesOf(record)), values[random.below(values.length)]);

@@ -81,7 +81,7 @@ describe('order follows positions, whatever the clock shows', () => {
           expect([...store.verify()]).toEqual([]);
         },
       ),
-      { numRuns: sized(30, 60, 5_000) },
+      { numRuns: sized(30, 30, 5_000) },
     );
   });
 

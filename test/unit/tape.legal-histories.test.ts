@@ -12,7 +12,7 @@ import { sized } from '../support/size.ts';
 import { openStore } from '../support/store.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
-const histories = sized(20, 50, 5_000);
+const histories = sized(20, 25, 5_000);
 
 /** A clock that is set now and then, also back. */
 function uneasyClock(): () => number {

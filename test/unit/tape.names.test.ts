@@ -115,7 +115,7 @@ test('a text is a name exactly when the format says so', () => {
       if (taken.length < 2) return;
       expect(store.sessions.find(one)?.id === store.sessions.find(other)?.id).toBe(one === other);
     }),
-    { numRuns: sized(300, 2_000, 100_000) },
+    { numRuns: sized(300, 600, 100_000) },
   );
 });
 
@@ -139,7 +139,7 @@ test('children of different parents or keys have different names, however long t
         expect(other.session).not.toBe(child.session);
       },
     ),
-    { numRuns: sized(40, 120, 5_000) },
+    { numRuns: sized(40, 40, 5_000) },
   );
   const names = store.sessions.list({ all: true }).map((info) => info.session);
   expect(new Set(names).size).toBe(names.length);
@@ -163,7 +163,7 @@ describe('the name of an id', () => {
         expect(before ?? text).toBe(text);
         idOf.set(name.toLowerCase(), text);
       }),
-      { numRuns: sized(500, 4_000, 200_000) },
+      { numRuns: sized(500, 1_000, 200_000) },
     );
   });
 

@@ -30,7 +30,7 @@ describe('appended entries return unchanged', () => {
         const read = last(store, payloads.length).map((entry) => textOf(store, entry));
         expect(read).toEqual(payloads.map((payload) => JSON.stringify(payload)));
       }),
-      { numRuns: sized(40, 300, 20_000) },
+      { numRuns: sized(40, 100, 20_000) },
     );
     expect([...store.verify()]).toEqual([]);
   });
@@ -54,14 +54,14 @@ describe('appended entries return unchanged', () => {
         expect(entry).toMatchObject({ name, payload: text, key: `u:${name}` });
         expect(Object.entries(entry?.meta ?? {})).toEqual([[text, text]]);
       }),
-      { numRuns: sized(20, 120, 4_000) },
+      { numRuns: sized(20, 40, 4_000) },
     );
     expect([...store.verify()]).toEqual([]);
   });
 
   test('the stored bytes are the hashed bytes, also in a backup', async () => {
     using dir = tempDir();
-    const sample = fc.sample(anyJson, { numRuns: sized(150, 300, 20_000), seed: 20_261_121 });
+    const sample = fc.sample(anyJson, { numRuns: sized(150, 150, 20_000), seed: 20_261_121 });
     using store = openTapeStore(dir.file('tape.db'), { durability: 'fast' });
     store.sessions.open('main');
     for (let at = 0; at < sample.length; at += 100)
@@ -103,7 +103,7 @@ describe('appended entries return unchanged', () => {
         expect(text?.data).toBe(data);
         expect(Buffer.from(binary?.data as Uint8Array).equals(bytes)).toBe(true);
       }),
-      { numRuns: sized(12, 80, 4_000) },
+      { numRuns: sized(12, 24, 4_000) },
     );
     expect([...store.verify()]).toEqual([]);
   });

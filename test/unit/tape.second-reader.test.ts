@@ -46,7 +46,7 @@ const closed: Draft = {
   },
 };
 
-const histories = sized(30, 100, 20_000);
+const histories = sized(30, 40, 20_000);
 
 describe.skipIf(skipsPython('the verifier in Python'))(
   'a program written from the specification alone',

@@ -129,6 +129,6 @@ test('after any history a merge counts exactly if no rewind hides it', () => {
         mergedChildren: seqs.size - hidden.length,
       });
     }),
-    { numRuns: sized(10, 120, 10_000) },
+    { numRuns: sized(10, 40, 10_000) },
   );
 });

@@ -41,7 +41,7 @@ test('the stored sums follow from the entries after any appends and redactions',
         }
       expect([...store.verify()]).toEqual([]);
     }),
-    { numRuns: sized(25, 80, 20_000) },
+    { numRuns: sized(25, 40, 20_000) },
   );
 });
 

@@ -4,7 +4,7 @@ import { entriesOf } from '../support/entries.ts';
 import { sized } from '../support/size.ts';
 
 /** Large enough that a view of quadratic cost does not finish before the test ends. */
-const many = sized(30_000, 50_000, 100_000);
+const many = sized(30_000, 30_000, 100_000);
 const shown = (drafts: readonly Draft[]) =>
   view(entriesOf(drafts), { target: { provider: 'anthropic.messages' } }).messages;
 

@@ -10,7 +10,7 @@ import { sized } from '../support/size.ts';
 import { openStore } from '../support/store.ts';
 
 const seed = Number(process.env.TAPEDECK_SEED ?? 20261121);
-const histories = sized(250, 1_000, 200_000);
+const histories = sized(250, 400, 200_000);
 const timeout = sized(300_000, 300_000, 6 * 3_600_000);
 
 /**

@@ -8,7 +8,7 @@ import { sized } from '../support/size.ts';
 import { openStore } from '../support/store.ts';
 
 const seed = Number(process.env.TAPEDECK_SEED ?? 20261121);
-const tapes = sized(5, 20, 20_000);
+const tapes = sized(5, 8, 20_000);
 
 test.each(modes)(
   '$name accepts the views of every tape',
