@@ -313,8 +313,9 @@ function project(
 export default defineConfig({
   ssr: { resolve: { conditions } },
   test: {
-    // Tests wait for processes, timers and the disk: two workers leave a part of two processors idle.
-    maxWorkers: 3,
+    // Tests wait for processes, timers and the disk: two workers leave a part of two processors idle. The lanes wait most:
+    // three of them leave two fifths.
+    maxWorkers: sized(3, 5, 5),
     // The thousand processes that the tests start inherit it.
     // The libraries record no home that a test makes.
     env: { NODE_COMPILE_CACHE: compileCache, TAPE_TRUST_HOME: '1' },

@@ -1,8 +1,8 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/** Files that take long, though they are short: what ran before, if anything, may have been another size. */
+/** Files that take long, though they are short, or wait: what ran before, if anything, may have been another size. */
 const long =
-  /\/(?:contract\/sqlite-(?:file|later)|docs\/(?:api|guide|man)|integration\/(?:runtime\.(?:crashes|delegate-kills)|tape\.crashes)|unit\/(?:mutants|runtime\.audit-forged|tape\.(?:bundle-random|legal-histories|model-commands|simulator|usage)|views\.(?:histories|random)))\.test\.ts$/;
+  /\/(?:contract\/sqlite-(?:file|later)|docs\/(?:api|guide|man|verb-examples)|e2e\/(?:cli\.(?:memory|ssh-remotes|server-home|ui-crowd|worker)|packages|ui\.(?:hostile|pages))|integration\/(?:boss\.(?:engine|kills)|runtime\.(?:crashes|delegate-kills|hostile-answers)|tape\.crashes)|unit\/(?:mutants|runtime\.audit-forged|tape\.(?:bundle-random|legal-histories|model-commands|simulator|usage)|views\.(?:histories|random)))\.test\.ts$/;
 
 /**
  * The first long files of `unit` load one package: they are under way while the others wait for the modules of the rest.
