@@ -65,7 +65,7 @@ function longSession(home: string, count: number): void {
 describe.skipIf(!hasPeak)('120 MB suffice (needs /proc)', () => {
   test('for verbs that look at many sessions', { timeout: limit }, async () => {
     using dir = memoryDir();
-    manySessions(dir.path, sized(110, 4_400, 100_001));
+    manySessions(dir.path, sized(110, 2_200, 100_001));
     await within(dir.path, [
       'verify',
       'audit',

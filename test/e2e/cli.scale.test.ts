@@ -46,7 +46,7 @@ describe('a heap of 192 MB suffices for', () => {
     'a long tape: it is printed, verified, searched and counted without being held in memory',
     async () => {
       using home = tempHome();
-      const count = sized(6_000, 30_000, 1_000_000);
+      const count = sized(6_000, 12_000, 1_000_000);
       {
         using store = home.open();
         store.sessions.open('main');
@@ -96,7 +96,7 @@ describe('a heap of 192 MB suffices for', () => {
     'a chain of forks of forks: the last reads through all of them',
     async () => {
       using home = tempHome();
-      const depth = sized(100, 250, 2_000);
+      const depth = sized(100, 150, 2_000);
       {
         using store = home.open();
         store.sessions.open('s0');
@@ -142,7 +142,7 @@ describe('a heap of 192 MB suffices for', () => {
     'many sessions: they are listed and verified',
     async () => {
       using home = tempHome();
-      const [tapes, forks] = [sized(200, 600, 100_000), sized(100, 300, 10_000)];
+      const [tapes, forks] = [sized(200, 300, 100_000), sized(100, 150, 10_000)];
       {
         using store = home.open();
         for (let n = 0; n < tapes; n += 1) store.sessions.open(`t${n}`);

@@ -52,11 +52,12 @@ test.skipIf(isMissing)(
       const { page } = window;
       for (const place of places) {
         await window.goto(place);
-        await page.waitForTimeout(900);
+        await page.locator('main:not(:has([aria-busy="true"]))').waitFor();
+        await page.waitForTimeout(300);
         await page.evaluate(
           `for (const details of document.querySelectorAll('main details')) details.open = true`,
         );
-        await page.waitForTimeout(500);
+        await page.waitForTimeout(200);
         for (const line of await page.locator('main .command code').allTextContents()) lines.add(line);
       }
     }

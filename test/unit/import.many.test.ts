@@ -6,8 +6,8 @@ import { openStore } from '../support/store.ts';
 import { jsonl, model, person, says } from '../support/transcript.ts';
 
 /** How many copies there are, where there are few of them and where there are four times as many; and of branches. */
-const copied = sized([50, 200], [60, 240], [300, 1_200]) as readonly [number, number];
-const branched = sized([50, 200], [60, 240], [250, 1_000]) as readonly [number, number];
+const copied = sized([50, 200], [40, 160], [300, 1_200]) as readonly [number, number];
+const branched = sized([50, 200], [40, 160], [250, 1_000]) as readonly [number, number];
 
 type Raw = { readonly [field: string]: unknown };
 
@@ -74,7 +74,7 @@ describe.each([
   ['that nothing names', false],
 ])('copies of one session, %s', (_, isNamed) => {
   test('cost as much as they have of their own, in any order', { timeout: 600_000 }, () => {
-    importOf(family(100, isNamed));
+    importOf(family(copied[0], isNamed));
     const few = importOf(shuffled(family(copied[0], isNamed)));
     const many = importOf(shuffled(family(copied[1], isNamed)));
     // Each file has a session for its head, and one for the branch that it left.
@@ -98,7 +98,7 @@ test('copies that are equal are stored once', { timeout: 600_000 }, () => {
         (one) => ({ ...one, sessionId: `s-${i}` }),
       ),
     );
-  importOf(copies(100));
+  importOf(copies(copied[0]));
   const few = importOf(copies(copied[0]));
   const many = importOf(copies(copied[1]));
   expect(few).toMatchObject({ sessions: 2 * copied[0], messages: 6, output: 15 });

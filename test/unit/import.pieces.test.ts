@@ -86,7 +86,7 @@ describe.skipIf(absent)(`real transcripts in pieces (skipped unless ${samples} i
       };
     };
     const expected = inOrder(plans);
-    for (const seed of [1, 7, 11]) {
+    for (const seed of sized([7], [7], [1, 7, 11])) {
       const shuffled = plans
         .map((plan, i) => ({ plan, at: (i * 7919 * seed) % 1009 }))
         .toSorted((a, b) => a.at - b.at);
