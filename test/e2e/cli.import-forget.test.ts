@@ -404,3 +404,39 @@ test.each([
     expect(await at.imports()).toMatchObject({ entries: 0 });
   },
 );
+
+test.each([
+  ['appears', 'imports', 'publish', ''],
+  ['goes on', 'entries', 'append', 'c0'],
+])(
+  'a copy that %s while its source is forgotten, behind the last look at what is there, has nothing of that',
+  async (_, group, act, had) => {
+    using at = user();
+    const quoted = { type: 'custom-title', customTitle: `${secretWord} a 1`, sessionId: 'c' };
+    at.write('a.jsonl', records('a', turns('a0 a1')));
+    if (had !== '') at.write('c.jsonl', records('c', turns(had)));
+    await at.imports();
+    // What both have is in the middle of the copy: that is no fork.
+    at.write('c.jsonl', [...records('c', turns('c0 a1 c2')), quoted]);
+    const forget = () => {
+      const args = [tapeProgram, 'import', '--forget', at.file('a.jsonl'), '--home', at.home.path];
+      execFileSync(process.execPath, args, { env: { ...process.env, ...at.env } });
+    };
+    using own = at.home.open();
+    const store = forgetting(own, { group, act, nth: 1 }, forget);
+    const { records: lines } = parseJsonLines([readFileSync(at.file('c.jsonl'))]);
+    const done = reconcile(store, planClaudeCode({ name: 'c', lines }));
+    expect(done.map(({ session, refused }) => [session, refused])).toEqual([['c', undefined]]);
+    const sessions = own.sessions.list({ all: true });
+    const left = sessions.flatMap(({ id }) => [...own.entries.read(id, { own: true })]);
+    const said = JSON.stringify([sessions, left]);
+    expect(said).not.toContain(`${secretWord} a `);
+    for (const n of [0, 2]) expect(said).toContain(`${secretWord} c ${n}`);
+    expect(at.holds(`${secretWord} a `)).toEqual([]);
+    // Nor does the next import bring it back.
+    const { records: again } = parseJsonLines([readFileSync(at.file('c.jsonl'))]);
+    reconcile(own, planClaudeCode({ name: 'c', lines: again }));
+    expect(at.holds(`${secretWord} a `)).toEqual([]);
+    expect([...own.verify()]).toEqual([]);
+  },
+);

@@ -38,8 +38,8 @@ test.each([0, 1, 2, 3])(
     ]);
     take(store, turn('s-3', '3.').slice(0, 1));
     const holdings = async () => {
-      const all = await holdingsOf(store, [{ tool: 'claude-code', main: 's-2' }]);
-      return inTurn(all).filter(({ seqs }) => seqs.length > 0);
+      const look = await holdingsOf(store, [{ tool: 'claude-code', main: 's-2' }]);
+      return inTurn(look()).filter(({ seqs }) => seqs.length > 0);
     };
     expect(await holdings()).toHaveLength(3);
     for (const { id, seqs } of (await holdings()).slice(0, count))
@@ -49,3 +49,30 @@ test.each([0, 1, 2, 3])(
     expect([...store.verify()]).toEqual([]);
   },
 );
+
+test('a copy under other ids that appears while a source is forgotten is known by what the source had said', async () => {
+  using store = openStore();
+  const look = await holdingsOf(store, [{ tool: 'claude-code', main: 's-1' }]);
+  take(store, turn('s-1', ''));
+  const erase = () => {
+    for (const { id, seqs } of inTurn(look()))
+      if (seqs.length > 0) store.entries.redact(id, seqs, 'forgotten');
+  };
+  // Another process reads what is erased, and writes the copy behind the first erasure.
+  using other = openStore();
+  take(other, turn('s-3', '3.'));
+  const [own] = other.sessions.list();
+  const drafts = [...other.entries.read(own?.id ?? '', { own: true })].slice(1);
+  erase();
+  store.sessions.open('s-3');
+  store.entries.append(
+    's-3',
+    drafts.map(({ kind, name, payload, meta, key = '' }) => ({
+      ...{ kind, payload, meta, key: key.replace(/^u:/, '') },
+      ...(name !== undefined && { name }),
+    })),
+  );
+  expect(saidIn(store)).toContain('aardvark');
+  erase();
+  expect(saidIn(store)).not.toMatch(/aardvark|zebra/);
+});

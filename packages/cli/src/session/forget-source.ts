@@ -32,7 +32,8 @@ export async function forgetSource(
   const table = SourceTable.open(join(home.dir, 'sources.jsonl'));
   const { sources, origins } = await meantBy(named, table, context);
   await (dryRun ? reading : writing)(async (store) => {
-    const found = await holdingsOf(store, origins);
+    const look = await holdingsOf(store, origins);
+    const found = look();
     if (!dryRun) {
       // Remembered first: a process that is killed in between erases the rest when it is repeated.
       await remember(store, origins, found);
@@ -44,8 +45,8 @@ export async function forgetSource(
             await whileShown(context, erasing, () => store.entries.redact(id, seqs, reason));
       };
       await erase(found);
-      // An import that was under way can have made a session just before it saw that the source was forgotten.
-      await erase(await holdingsOf(store, origins));
+      // An import that was under way can have made a session just before it saw that the source was forgotten, or a copy was erased.
+      await erase(look());
     }
     const touched = found.filter(({ isCopy, seqs }) => !isCopy || seqs.length > 0);
     const entries = found.reduce((sum, { seqs }) => sum + seqs.length, 0);

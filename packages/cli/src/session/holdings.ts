@@ -26,16 +26,31 @@ export function originIn(store: HomeStore, id: string): (Origin & { readonly seq
   return { tool: String(format), main: String(session), seq: origin.seq };
 }
 
-/** The sessions that were imported from some conversations, and those that hold a copy of them. */
-export async function holdingsOf(store: HomeStore, origins: readonly Origin[]): Promise<readonly Holding[]> {
+/**
+ * Looks for the sessions that were imported from some conversations, and those that hold a copy of them, each time it is called:
+ * of what was erased since the first time, it still knows copies.
+ */
+export async function holdingsOf(
+  store: HomeStore,
+  origins: readonly Origin[],
+): Promise<() => readonly Holding[]> {
   const { RecordedContent } = await import('./recorded-content.ts');
+  const content = new RecordedContent();
+  return () => holdingsBy(store, origins, content);
+}
+
+/** @param content what the conversations say, to which is added what is on tapes by now */
+function holdingsBy(
+  store: HomeStore,
+  origins: readonly Origin[],
+  content: RecordedContent,
+): readonly Holding[] {
   const named = new Set(origins.map(({ tool, main }) => `${tool} ${main}`));
   const imported = store.sessions.list({ all: true, allRealms: true }).flatMap((info): Imported[] => {
     const origin = originIn(store, info.id);
     if (origin === undefined) return [];
     return [{ info, from: origin.seq + 1, isCopy: !named.has(`${origin.tool} ${origin.main}`) }];
   });
-  const content = new RecordedContent();
   // First what is forgotten, which says what is a copy.
   const own = imported.filter(({ isCopy }) => !isCopy);
   const above = new Set(own.flatMap(({ info }) => [...ancestorsOf(store, info)]));

@@ -1,4 +1,11 @@
-import { type Draft, type ForkRequest, type HomeStore, type Seq, TapeError } from '@tapedeck/tape';
+import {
+  type Draft,
+  type ForkRequest,
+  type HomeStore,
+  type Seq,
+  type SessionInfo,
+  TapeError,
+} from '@tapedeck/tape';
 import type { ForkPreview } from '@tapedeck/tape/store';
 import { copiedIn, isAsItWas } from '../copies/copied.ts';
 import { copiesIn } from '../copies/copies.ts';
@@ -82,6 +89,11 @@ export class ConversationWriter {
   /** What its session showed before it is written: of one that is made beside another, what it was forked from. */
   get shown(): readonly Shown[] {
     return this.#shown;
+  }
+
+  /** The sessions that the conversation had before this import. */
+  get there(): readonly SessionInfo[] {
+    return this.#there.flatMap((one) => this.#store.sessions.find(one) ?? []);
   }
 
   write(): Reconciled {

@@ -4,7 +4,7 @@
  * `reconcile-end.ts` writes the end of a file that grew, without reading the rest. Imports `edges` and what lies below.
  */
 
-import type { Draft, HomeStore } from '@tapedeck/tape';
+import type { Draft, HomeStore, Seq } from '@tapedeck/tape';
 import type { OnProgress } from '@tapedeck/tape/store';
 import { beginsLike } from '../copies/begins-like.ts';
 import { beginningIn, behindCompaction } from '../copies/behind-compaction.ts';
@@ -30,6 +30,7 @@ import { changedLater } from '../plan/later-draft.ts';
 import type { Base, ConversationPlan, ImportPlan } from '../plan/plan.ts';
 import { countedIn, type Exported, exportedOf, hasBase, withBase } from './base.ts';
 import { ConversationWriter } from './conversation-writer.ts';
+import { eraseErasedMeanwhile } from './erased-meanwhile.ts';
 import { fitting } from './fitting.ts';
 import { forgottenMeanwhile } from './forgotten-meanwhile.ts';
 import { nothing, type Reconciled } from './reconciled.ts';
@@ -78,6 +79,7 @@ export function reconcile(
     return plan.conversations.map(({ key }) => ({ conversation: key, ...forgotten, ...nothing }));
   const done = new Map<string, Reconciled>();
   const before = new Map<string, readonly Shown[]>();
+  const heads = new Map<string, Seq>();
   const found = exportedOf(store, plan);
   const exported = found !== undefined && isBased(store, plan, found, { as, origins }) ? found : undefined;
   const titles = new Map<string, string | undefined>();
@@ -85,6 +87,7 @@ export function reconcile(
   const bases = new Map<string, Base>();
   let resumed: Resumed | undefined;
   const tree = treeOf(store, plan);
+  const changes = store.changesOfOthers();
   const erasedElsewhere = as === undefined ? erasedIn(store, plan, clean) : undefined;
   // Of one conversation alone nothing is shared.
   const isTree = plan.conversations.some(({ kind }) => kind === 'branch');
@@ -140,6 +143,7 @@ export function reconcile(
     });
     titles.set(conversation.key, conversation.title);
     if (conversation.base !== undefined) bases.set(conversation.key, conversation.base);
+    for (const { id, head } of writer.there) heads.set(id, heads.get(id) ?? head);
     const written = writer.write();
     before.set(conversation.key, writer.shown);
     done.set(conversation.key, written);
@@ -171,6 +175,8 @@ export function reconcile(
   if (refusalOf(store, plan, { as, origins }) === undefined)
     mergeEnded(store, plan, (key) => placed(key)?.session);
   const left = forgottenMeanwhile(store, plan, { done, as, origins });
+  if (left === undefined && as === undefined && store.changesOfOthers() !== changes)
+    eraseErasedMeanwhile(store, plan, { done, heads, clean });
   copies.end();
   return left ?? [...done.values()];
 }

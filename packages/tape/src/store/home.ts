@@ -279,6 +279,11 @@ export class HomeStore implements TapeStore {
     return this.#at.db.dataVersion() + this.#at.db.commits;
   }
 
+  /** @internal Returns a number that changes when others commit. A server may count the commits of this store, too. */
+  changesOfOthers(): number {
+    return this.#at.db.dataVersion();
+  }
+
   *verify(ref?: Ref, o: ProgressOptions = {}): Iterable<Problem> {
     assertOptions(o, fieldsOf.progress, 'verify', this.#at.named(ref ?? 'the store'));
     if (ref === undefined) yield* verifyAll(this.#at.db, o.onProgress);
