@@ -251,6 +251,25 @@ test('a subagent that came before its session is shown at the call that started 
   }
 });
 
+test('a session has the title that its source has at the end, whether that came in pieces or at once', () => {
+  const long = `Plan the\nrelease ${'and all that follows from it '.repeat(9)}`;
+  const titled = (...titles: readonly string[]) => [
+    ...[person({ uuid: 'u1' }, 'ask'), model({ uuid: 'a1', parent: 'u1' }, [says('done')])],
+    ...titles.map((customTitle) => ({ type: 'custom-title', customTitle, sessionId: 's-1' })),
+  ];
+  const titleOf = (...files: readonly (readonly string[])[]) => {
+    using store = openStore();
+    for (const file of files) take(store, titled(...file));
+    return store.sessions.find('s-1')?.title;
+  };
+  for (const last of [long, 'Short', ' ']) {
+    const title = titleOf(['First', last]);
+    expect([last, titleOf(['First'], ['First', last])]).toEqual([last, title]);
+    expect([last, titleOf([], ['First'], ['First', last])]).toEqual([last, title]);
+  }
+  expect(titleOf([long])).toMatch(/^Plan the release and all .*…$/);
+});
+
 test('a title that changes in the source changes that of the session, unless a person renamed it', () => {
   const store = openStore();
   const titled = (title: string) => [

@@ -5,6 +5,7 @@
  */
 
 import type { Draft, HomeStore, Seq } from '@tapedeck/tape';
+import { titleLine } from '@tapedeck/tape/internal';
 import type { OnProgress } from '@tapedeck/tape/store';
 import { beginsLike } from '../copies/begins-like.ts';
 import { beginningIn, behindCompaction } from '../copies/behind-compaction.ts';
@@ -260,11 +261,14 @@ export function prepared(
   made?: Map<Draft, Draft>,
   above?: readonly Draft[],
 ): ConversationPlan {
-  const { spine, asides, title, shared = 0 } = conversation;
+  const { title: given, ...rest } = conversation;
+  const { spine, asides, shared = 0 } = rest;
+  // As one line from the beginning: a title that comes later is written so, too.
+  const title = given === undefined ? undefined : titleLine(clean?.text(given) ?? given);
   const begun = above?.slice(0, shared) ?? [];
   const prepare = (draft: Draft) => {
-    const given = fitting(draft);
-    return clean === undefined ? given : cleaned(given, clean);
+    const fits = fitting(draft);
+    return clean === undefined ? fits : cleaned(fits, clean);
   };
   const prepareOnce = (draft: Draft): Draft => {
     const known = made?.get(draft);
@@ -274,8 +278,8 @@ export function prepared(
     return one;
   };
   return {
-    ...conversation,
-    ...(title !== undefined && { title: clean?.text(title) ?? title }),
+    ...rest,
+    ...(title !== undefined && { title }),
     spine: [...begun, ...spine.slice(begun.length).map(prepareOnce)],
     asides: asides.map((one) => {
       const draft = changedLater(one.draft, prepare);

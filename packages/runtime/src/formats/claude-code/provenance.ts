@@ -1,3 +1,5 @@
+import type { Json } from '@tapedeck/tape';
+import { titleLine } from '@tapedeck/tape/internal';
 import { text } from '../../plan/text.ts';
 import type { CodeRecord } from './records.ts';
 
@@ -6,10 +8,10 @@ import type { CodeRecord } from './records.ts';
  * summaries in a file describe other sessions.
  */
 export function titleOf(records: readonly CodeRecord[]): string | undefined {
+  // One that is blank says nothing: it takes no other one away.
+  const isTitle = (value: Json | undefined) => titleLine(text(value) ?? '') !== undefined;
   const last = (type: string, field: string): string | undefined =>
-    text(
-      records.findLast((record) => record.type === type && text(record.raw[field]) !== undefined)?.raw[field],
-    );
+    text(records.findLast((record) => record.type === type && isTitle(record.raw[field]))?.raw[field]);
   const summed = new Set(records.flatMap(({ type, leaf }) => (type === 'summary' && leaf) || []));
   const here = new Set(
     summed.size === 0 ? [] : records.flatMap(({ id }) => (id !== undefined && summed.has(id) ? id : [])),
