@@ -370,9 +370,12 @@ test('a file that is known and has not changed is not opened', async () => {
   const { files } = await found(home, { known: (path) => (path === file.path ? source : undefined) });
   expect(files.map(({ session }) => session)).toEqual(['as recorded']);
   // A microsecond later is another time, though the file has the same size.
-  const later = String(BigInt(facts.modified) - 1_000n);
+  const later = facts.modified - 0.001;
   const changed = await found(home, { known: () => ({ ...source, modified: later }) });
   expect(changed.files).toMatchObject([{ session: 's1', facts }]);
+  // As where a number would lose digits.
+  const other = await found(home, { known: () => ({ ...source, inode: '9007199254740993' }) });
+  expect(other.files).toMatchObject([{ session: 's1', facts }]);
 });
 
 const samples = join(import.meta.dirname, '../../../shared/samples');

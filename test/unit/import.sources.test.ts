@@ -124,7 +124,7 @@ test('a table gives back what was put, the last of each path, and passes over to
   const file = join(dir, 'sources.jsonl');
   const [one, two] = [await read(fileOf('{"a":1}\n'), 'one'), await read(fileOf('{"b":2}\n'), 'two')];
   SourceTable.open(file).put([one, two]);
-  appendFileSync(file, '[9,"/later"]\n[2,"/short"]\n{"v":9}\nnonsense\n[2,"/half","to');
+  appendFileSync(file, '[9,"/later"]\n[3,"/short"]\n{"v":9}\nnonsense\n[3,"/half","to');
   const table = SourceTable.open(file);
   expect(table.all).toEqual([one, two]);
   const again = { ...one, at: 2 };
@@ -133,6 +133,20 @@ test('a table gives back what was put, the last of each path, and passes over to
   expect(SourceTable.open(file).all).toEqual([again]);
   expect(table.at(one.path)).toEqual(again);
   expect(table.of({ tool: 'claude-code', session: 'one', path: '/elsewhere' })).toEqual([again]);
+});
+
+test('a table gives back what was put, however many files it has, what they are called and how many digits they have', async () => {
+  const file = join(dir, 'many.jsonl');
+  const one = await read(fileOf('{"a":1}\n'));
+  const blocks = ['0'.repeat(32), '1'.repeat(32)];
+  const many = Array.from({ length: 999 }, (_, i): Source => {
+    const path = `/${'naïve → '.repeat(i % 41)}${i}.jsonl`;
+    const digest = { ...one.read.digest, size: i, blocks: blocks.slice(i % 3) };
+    const read = { ...one.read, offset: i, digest };
+    return { ...one, path, inode: i % 2 === 0 ? i : '18446744073709551615', modified: i + 0.125, read };
+  });
+  SourceTable.open(file).put(many);
+  expect(SourceTable.open(file).all).toEqual(many);
 });
 
 test('files that are not there are marked, once, and keep what is known of them', async () => {

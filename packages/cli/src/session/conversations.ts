@@ -46,7 +46,7 @@ export function bytesOf(files: readonly FoundFile[]): number {
 
 function timeOf({ first, facts }: FoundFile): number {
   const recorded = first === undefined ? Number.NaN : Date.parse(first);
-  return Number.isNaN(recorded) ? Number(BigInt(facts.modified) / 1_000_000n) : recorded;
+  return Number.isNaN(recorded) ? Math.floor(facts.modified) : recorded;
 }
 
 /** What of a list passes a test, and what does not. */

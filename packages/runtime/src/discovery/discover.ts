@@ -150,9 +150,9 @@ async function guess(file: WalkedFile, looking: Looking): Promise<void> {
 type Named = Omit<FoundFile, 'path' | 'facts'>;
 
 /** Takes a file that has not changed for what it is known as. */
-function isKnown({ path, facts }: WalkedFile, looking: Looking): boolean {
-  const { known, tools } = looking.search;
-  const source = known?.(path);
+function isKnown({ path, facts, known }: WalkedFile, looking: Looking): boolean {
+  const { known: knownAt, tools } = looking.search;
+  const source = known ?? knownAt?.(path);
   if (source === undefined || !isUnchanged(source, facts)) return false;
   const tool = tools.find(({ name }) => name === source.tool);
   if (tool === undefined) return false;
@@ -225,7 +225,7 @@ function idOf({ tool, main }: FoundFile): string {
 /** The files of the conversations of which one has changed since a time. */
 function changedSince(since: number | undefined, files: readonly FoundFile[]): readonly FoundFile[] {
   if (since === undefined) return files;
-  const isNew = ({ facts }: FoundFile) => BigInt(facts.modified) >= BigInt(since) * 1_000_000n;
+  const isNew = ({ facts }: FoundFile) => facts.modified >= since;
   const changed = new Set(files.filter(isNew).map(idOf));
   return files.filter((file) => changed.has(idOf(file)));
 }

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { dirname, join, parse, relative, sep } from 'node:path';
-import type { Ignore } from 'ignore';
+import type { Ignore, Options } from 'ignore';
 import { openFile } from '../lines/index.ts';
 import { realBeginning, withRealBeginning } from './real.ts';
 
@@ -28,7 +28,7 @@ export async function makeExcludes(
   patterns: readonly string[],
   { home }: { readonly home: string },
 ): Promise<Excludes> {
-  const { default: make } = await import('ignore');
+  const make = await makerOfRules();
   const rulesOf: MakeRules = (lines) => make({ allowRelativePaths: true }).add([...lines]);
   const texts = patterns
     .map((pattern) => pattern.replace(/^(!?)~(?=\/|$)/, `$1${slashes(home)}`))
@@ -69,6 +69,16 @@ export async function makeExcludes(
 interface Listed {
   readonly directory?: string;
   readonly rules: Ignore;
+}
+
+type Maker = (options: Options) => Ignore;
+
+let maker: Promise<Maker> | undefined;
+
+/** Loads the package once: to import it again takes as long as fifty files that have not changed. */
+async function makerOfRules(): Promise<Maker> {
+  maker ??= import('ignore').then(({ default: make }) => make);
+  return await maker;
 }
 
 type MakeRules = (patterns: readonly string[]) => Ignore;

@@ -52,7 +52,7 @@ export async function standingOf(
       for (const { path, facts } of walk.files(root, (one) => tool.has(relative(root, one)))) {
         if (!isJsonLines(path)) continue;
         transcripts += 1;
-        const at = Number(BigInt(facts.modified) / 1_000_000n) + retention.days * dayMs;
+        const at = Math.floor(facts.modified) + retention.days * dayMs;
         if (at - now > daysAhead(retention.days) * dayMs) continue;
         const source = known?.(path);
         if (source === undefined || !isUnchanged(source, facts)) due.set(path, at);

@@ -2,6 +2,7 @@ import { type BigIntStats, type Dirent, readdirSync, type Stats, statSync } from
 import { dirname, sep } from 'node:path';
 import { type FileFacts, kindOf, reasonOf } from '../lines/index.ts';
 import { factsOf } from '../lines/open.ts';
+import type { Source } from '../sources/index.ts';
 import type { Excludes } from './excludes.ts';
 import { realOf } from './real.ts';
 
@@ -9,11 +10,8 @@ import { realOf } from './real.ts';
 export interface WalkedFile {
   readonly path: string;
   readonly facts: FileFacts;
-}
-
-/** What a file was when it was last read. */
-interface KnownFile extends FileFacts {
-  readonly path: string;
+  /** What is known of it, where it is surely as that says. */
+  readonly known?: Source;
 }
 
 /** A path, and where it leads. */
@@ -55,10 +53,10 @@ export class Walk {
   readonly #entered = new Met();
   readonly #found = new Met();
   readonly #problems: Passed[] = [];
-  readonly #known: (path: string) => KnownFile | undefined;
+  readonly #known: (path: string) => Source | undefined;
   #excluded = 0;
 
-  constructor(excludes: Excludes, known: (path: string) => KnownFile | undefined = () => undefined) {
+  constructor(excludes: Excludes, known: (path: string) => Source | undefined = () => undefined) {
     this.#excludes = excludes;
     this.#known = known;
   }
@@ -138,8 +136,8 @@ export class Walk {
   #lookAt(path: string): WalkedFile | undefined {
     const known = this.#known(path);
     // With the text by which it is known, it is looked up faster than with an equal one.
-    if (known !== undefined && isAsKnown(path, known))
-      return this.#found.add(known) ? { path: known.path, facts: known } : undefined;
+    if (known !== undefined && isAsKnown(known))
+      return this.#found.add(known) ? { path: known.path, facts: known, known } : undefined;
     const stat = this.#statOf(path);
     return stat && this.#fileOf(path, stat);
   }
@@ -182,19 +180,16 @@ export class Walk {
   }
 }
 
-/**
- * Whether a file is what is known of it. Most files are: numbers then do, which cost half of what the exact facts do as texts.
- * The time of a file is compared to half a microsecond, in which no file is written twice.
- */
-function isAsKnown(path: string, { device, inode, size, modified }: FileFacts): boolean {
+/** Whether a file is surely what is known of it. Most are: numbers then do, where the exact facts take half as long again. */
+function isAsKnown({ path, device, inode, size, modified }: Source): boolean {
   const stat = quickStat(path);
   return (
     stat?.isFile() === true &&
     stat.size === size &&
-    Number.isSafeInteger(stat.ino) &&
-    stat.ino === Number(inode) &&
-    stat.dev === Number(device) &&
-    Math.abs(stat.mtimeMs - Number(modified) / 1e6) < 5e-4
+    stat.mtimeMs === modified &&
+    // A number that has lost digits is no text.
+    stat.ino === inode &&
+    stat.dev === device
   );
 }
 
@@ -213,7 +208,7 @@ function withSep(path: string): string {
 
 /** What was met, by its inode on its device: a text of both would be made for each file. */
 class Met {
-  readonly #devices = new Map<string, Set<string>>();
+  readonly #devices = new Map<number | string, Set<number | string>>();
 
   has({ device, inode }: FileFacts): boolean {
     return this.#devices.get(device)?.has(inode) === true;

@@ -2,13 +2,16 @@ import { type BigIntStats, closeSync, constants, fstatSync, openSync, readSync, 
 import { quote } from '@tapedeck/tape/internal';
 import { ImportError } from './errors.ts';
 
-/** What the system says of a file, as texts where a number would lose digits. */
+/**
+ * What the system says of a file. An import that finds nothing new compares that of each file: numbers take the least time. A
+ * number that would lose digits is a text.
+ */
 export interface FileFacts {
-  readonly device: string;
-  readonly inode: string;
+  readonly device: number | string;
+  readonly inode: number | string;
   readonly size: number;
-  /** Nanoseconds since 1970. */
-  readonly modified: string;
+  /** In milliseconds since 1970, to less than half a microsecond, in which no file is written twice. */
+  readonly modified: number;
 }
 
 /** A regular file that is open for reading. */
@@ -115,7 +118,15 @@ export function factsAt(path: string): FileFacts | undefined {
 }
 
 export function factsOf({ dev, ino, size, mtimeNs }: BigIntStats): FileFacts {
-  return { device: String(dev), inode: String(ino), size: Number(size), modified: String(mtimeNs) };
+  // As `statSync` makes the number: what it gives without `bigint` can be compared with it.
+  const modified = Number(mtimeNs / nsInSecond) * 1e3 + Number(mtimeNs % nsInSecond) / 1e6;
+  return { device: withAllDigits(dev), inode: withAllDigits(ino), size: Number(size), modified };
+}
+
+const nsInSecond = 1_000_000_000n;
+
+function withAllDigits(value: bigint): number | string {
+  return value <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(value) : String(value);
 }
 
 /** What something is that is no regular file. */

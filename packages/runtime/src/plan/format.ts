@@ -118,5 +118,5 @@ export function firstText(records: readonly JsonObject[], field: string): string
 
 /** Whether a file has the ending of lines of JSON, compressed or not. */
 export function isJsonLines(path: string): boolean {
-  return /\.jsonl(?:\.(?:zst|gz))?$/.test(path);
+  return path.endsWith('.jsonl') || /\.jsonl\.(?:zst|gz)$/.test(path);
 }

@@ -1,7 +1,7 @@
 import type { Source } from './source.ts';
 
 /** That of the lines of a table. One of another version is passed over. */
-export const version = 2;
+export const version = 3;
 
 /**
  * A source as a list: an import that finds nothing new parses that of each file, of which the names of the fields would take
@@ -10,10 +10,10 @@ export const version = 2;
 type Row = readonly [
   version: typeof version,
   path: string,
-  device: string,
-  inode: string,
+  device: number | string,
+  inode: number | string,
   size: number,
-  modified: string,
+  modified: number,
   tool: string,
   session: string,
   /** Null where it is the session. */
@@ -23,7 +23,8 @@ type Row = readonly [
   line: number,
   /** Also the size of what was digested. */
   offset: number,
-  blocks: readonly string[],
+  /** Null where there is none, as of nearly every file. */
+  blocks: readonly string[] | null,
   tail: string,
   project?: string | null,
   first?: string | null,
@@ -38,7 +39,8 @@ export function rowOf(source: Source): Row {
   return [
     ...([version, path, device, inode, size, modified, tool, session] as const),
     ...([main === session ? null : main, role, at] as const),
-    ...([line, offset, digest.blocks, digest.tail, project, first] as const),
+    ...([line, offset, digest.blocks.length === 0 ? null : digest.blocks] as const),
+    ...([digest.tail, project, first] as const),
     ...(Object.keys(rest).length === 0 ? ([] as const) : ([rest] as const)),
   ];
 }
@@ -46,9 +48,10 @@ export function rowOf(source: Source): Row {
 /** Reads a source from the list on a line of the table; undefined for any other list. Pure. */
 export function sourceIn(row: readonly unknown[]): Source | undefined {
   if (!isRow(row)) return undefined;
-  const [, path, device, inode, size, modified, tool, session, main, role, at] = row;
-  const [, , , , , , , , , , , line, offset, blocks, tail, project, first, rest] = row;
-  const read = { line, offset, digest: { size: offset, blocks, tail } };
+  // By their places: as a list is taken apart, each of its values would be asked for in turn.
+  const { 1: path, 2: device, 3: inode, 4: size, 5: modified, 6: tool, 7: session, 8: main, 9: role } = row;
+  const { 10: at, 11: line, 12: offset, 13: blocks, 14: tail, 15: project, 16: first, 17: rest } = row;
+  const read = { line, offset, digest: { size: offset, blocks: blocks ?? [], tail } };
   const own = main ?? session;
   const source: Mutable<Source> = {
     path,
@@ -71,18 +74,19 @@ export function sourceIn(row: readonly unknown[]): Source | undefined {
 type Mutable<T> = { -readonly [Name in keyof T]: T[Name] };
 
 function isRow(row: readonly unknown[]): row is Row {
-  const [v, path, , , size, modified, tool, session, main, , , line, offset, blocks, tail] = row;
+  const { 0: v, 1: path, 4: size, 5: modified, 6: tool, 7: session, 8: main } = row;
+  const { 11: line, 12: offset, 13: blocks, 14: tail } = row;
   return (
     v === version &&
     typeof path === 'string' &&
     typeof size === 'number' &&
-    typeof modified === 'string' &&
+    typeof modified === 'number' &&
     typeof tool === 'string' &&
     typeof session === 'string' &&
     (main === null || typeof main === 'string') &&
     Number.isSafeInteger(line) &&
     Number.isSafeInteger(offset) &&
-    Array.isArray(blocks) &&
+    (blocks === null || Array.isArray(blocks)) &&
     typeof tail === 'string'
   );
 }

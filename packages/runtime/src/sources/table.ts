@@ -225,8 +225,13 @@ function keptIn(file: string): Kept {
       const source = sourceIn(value);
       if (source === undefined) continue;
       noteForgotten(source, forgotten);
-      byPath.delete(source.path);
+      const { size } = byPath;
       byPath.set(source.path, source);
+      if (byPath.size === size) {
+        // A later line of the path: what was read last is at the end.
+        byPath.delete(source.path);
+        byPath.set(source.path, source);
+      }
     } else if (isObject(value) && value.v === version) {
       if (typeof value.searched === 'number') searched = value.searched;
       const gone = typeof value.removed === 'string' ? byPath.get(value.removed) : undefined;
