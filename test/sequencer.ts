@@ -1,4 +1,5 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
+import { sized } from './support/size.ts';
 
 /** Files that take long, though they are short, or wait: what ran before, if anything, may have been another size. */
 const long =
@@ -6,9 +7,13 @@ const long =
 
 /**
  * The first long files of `unit` load one package: they are under way while the others wait for the modules of the rest.
- * At full size the last one plays the guide, which takes two minutes.
+ * At full size one of `e2e` plays the guide, which takes two minutes: other files have to be left for the other workers.
  */
-const projects = ['unit', 'lanes', 'later', 'integration', 'e2e'];
+const projects = sized(
+  ['unit', 'lanes', 'later', 'integration', 'e2e'],
+  ['unit', 'lanes', 'e2e', 'integration', 'later'],
+  ['unit', 'lanes', 'e2e', 'integration', 'later'],
+);
 
 /** Runs the long files of a project first, so that in the end no worker is alone with one. */
 export class LongFirst extends BaseSequencer {
