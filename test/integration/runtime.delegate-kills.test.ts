@@ -70,7 +70,7 @@ class Deaths {
     this.#open.delete(point);
     const vain = count(this.#tries, point) - count(this.#died, point);
     this.#tries.set(point, count(this.#tries, point) + 1);
-    return { point, nth: vain > 0 || isRecovery(point) ? 1 : 1 + this.#random.below(sized(1, 2, 6)) };
+    return { point, nth: vain > 0 || isRecovery(point) ? 1 : 1 + this.#random.below(sized(1, 1, 6)) };
   }
 
   add(deaths: readonly DelegateDeath[]): void {

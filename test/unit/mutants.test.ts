@@ -12,12 +12,11 @@ describe('the known bugs that test the tests', () => {
 
   // All of them are tried by `pnpm test:mutants`, which a soak runs.
   if (sized(false, true, true))
-    test('are caught, as two of them show', { timeout: 300_000 }, () => {
+    test('are caught, as one of them shows', { timeout: 300_000 }, () => {
       using checkout = copyCheckout();
-      const few = mutants.filter(({ test }) => test === 'test/contract/sqlite-memory.test.ts').slice(0, 2);
-      expect(few.length).toBe(2);
-      expect(checkout.run(few[0] ?? { test: '' }, 'push')).toMatchObject({ failed: 0 });
-      for (const mutant of few)
-        expect(checkout.runWith(mutant, 'push').failed, mutant.name).toBeGreaterThan(0);
+      const mutant = mutants.find(({ test }) => test === 'test/contract/sqlite-memory.test.ts');
+      if (mutant === undefined) throw new Error('no bug is tried with the contract of a store');
+      expect(checkout.run(mutant, 'push')).toMatchObject({ failed: 0 });
+      expect(checkout.runWith(mutant, 'push').failed, mutant.name).toBeGreaterThan(0);
     });
 });
