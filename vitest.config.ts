@@ -324,7 +324,11 @@ export default defineConfig({
     expect: { poll: { timeout: sized(30_000, 60_000, 60_000) } },
     reporters: ['default', './test/reporter.ts'],
     sequence: { sequencer: LongFirst },
-    globalSetup: ['./test/support/temp-in-memory.ts', './test/support/bundle-programs.ts'],
+    globalSetup: [
+      './test/support/temp-in-memory.ts',
+      './test/support/bundle-programs.ts',
+      './test/support/once.ts',
+    ],
     setupFiles: ['./test/support/no-late-rejections.ts'],
     projects: [
       // Many files that are soon done: loading the packages anew for each would take as long as the tests.

@@ -6,6 +6,7 @@ import { isObject } from '@tapedeck/tape/internal';
 import { bufferedIo, type Given } from './buffered-io.ts';
 import { compileCache } from './compile-cache.ts';
 import { checkContract } from './contract.ts';
+import { isFirstInRun } from './once.ts';
 import { assertRunLineAgrees } from './parsers.ts';
 import { tapeProgram } from './programs.ts';
 import { sized } from './size.ts';
@@ -45,18 +46,15 @@ export async function tape(
   return await sized(tapeHere, firstOfVerb, tapeProcess)(args, options);
 }
 
-/** Returns how to run command lines: the first of each verb as a process of its own, all others in this way. */
-export function firstAsProcess(others: typeof tapeHere): typeof tapeHere {
-  const verbs = new Set<string | undefined>();
+/** Returns how to run command lines: the first of each verb in a run as a process of its own, all others in this way. */
+export function firstAsProcess(way: string, others: typeof tapeHere): typeof tapeHere {
   return async (args, options) => {
-    const verb = args.find((word) => !word.startsWith('-'));
-    const isFirst = !verbs.has(verb);
-    verbs.add(verb);
-    return await (isFirst ? tapeProcess : others)(args, options);
+    const verb = args.find((word) => !word.startsWith('-')) ?? '';
+    return await (isFirstInRun(`${way} ${verb}`) ? tapeProcess : others)(args, options);
   };
 }
 
-const firstOfVerb = firstAsProcess(tapeHere);
+const firstOfVerb = firstAsProcess('here', tapeHere);
 
 /** Runs `tape` as a process of its own: from the bundle that the build made. */
 export async function tapeProcess(args: readonly string[], options: CliOptions = {}): Promise<CliResult> {

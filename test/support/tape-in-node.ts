@@ -24,7 +24,7 @@ export async function tapeInNode(args: readonly string[], options: Given = {}): 
   return await sized(queued, firstOfVerb, tapeProcess)(args, options);
 }
 
-const firstOfVerb = firstAsProcess(queued);
+const firstOfVerb = firstAsProcess('in node', queued);
 
 async function queued(args: readonly string[], options: Given = {}): Promise<CliResult> {
   const result = last.then(async () => await ask({ args, options }));
