@@ -100,6 +100,13 @@ const scenes: Readonly<{ [name: string]: Scene }> = {
     files: () => [[...tree]],
     forks: 3,
   },
+  'a branch, of which a prompt was typed anew since': {
+    prepare: (store) => take(store, [[...tree.slice(0, 12)]]),
+    files: () => [
+      [...tree, person({ uuid: 'u6', parent: 'a4' }, 'then'), person({ uuid: 'u7', parent: 'u3' }, 'or so')],
+    ],
+    forks: 4,
+  },
   'a copy that goes on elsewhere': {
     files: () => [
       [...begun, person({ uuid: 'u2', parent: 'a1' }, 'do it')],
@@ -157,6 +164,10 @@ function views(store: SqliteTapeStore): ReadonlyMap<string, string> {
   const names = store.sessions.list({ all: true }).map(({ session }) => session);
   return new Map(names.map((name) => [name, JSON.stringify(view(store.views.entries(name)).messages)]));
 }
+
+/** The messages of some views. */
+const messagesIn = (shown: ReadonlyMap<string, string>): ReadonlySet<string> =>
+  new Set([...shown.values()].flatMap((text) => JSON.parse(text).map((one: unknown) => JSON.stringify(one))));
 
 /** What is in a home: of each session its place, its view and its own entries; and the tokens of all. */
 function contents(store: SqliteTapeStore) {
@@ -235,6 +246,14 @@ describe.each(Object.entries(scenes))('an import of %s', (_, scene) => {
       expect([n, contents(store)]).toEqual([n, end]);
       expect([...store.verify()]).toEqual([]);
     }
+  });
+
+  test('shows behind each commit, in some session, all that was shown before and is at the end', async () => {
+    const { prepared, read, before, after } = await played(scene);
+    const kept = messagesIn(before).intersection(messagesIn(after));
+    using store = await prepared();
+    const looks = () => expect(kept.difference(messagesIn(views(store)))).toEqual(new Set());
+    take(endsBehind(store, Number.POSITIVE_INFINITY, looks), read);
   });
 
   test('ends as one import when another one overtakes it before any commit', async () => {

@@ -23,9 +23,9 @@ export function beginningOf(
     readonly originOf: (timestamp: string | undefined) => Draft;
   },
 ): readonly Draft[] {
-  const { begun, conversation, erasedElsewhere } = writing;
+  const { begun, common, conversation, erasedElsewhere } = writing;
   const { spine } = conversation;
-  const from = begun?.count ?? same;
+  const from = begun?.count ?? common ?? same;
   const left = spine
     .slice(from, same)
     .filter(({ key = '' }, i) => !erased.has(key) && erasedElsewhere?.has(conversation, from + i) !== true);

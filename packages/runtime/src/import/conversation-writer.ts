@@ -203,6 +203,8 @@ export class ConversationWriter {
       const tape = this.#read(isNew);
       if (!isNew && isParted(this.#store, this.#writing, { ...tape, session: this.#session }))
         return this.#goOnBeside(tape);
+      const left = isNew ? undefined : leftOf(tape);
+      if (left !== undefined) this.#writing.onLeaving(this.#session, left);
       try {
         const first = isNew ? begin(tape.change.same, tape.imported.erased) : [];
         const wrote = this.#append(tape, first);
@@ -412,6 +414,12 @@ interface Forking {
 /** The entry behind which readers see nothing of what is behind a position before it. */
 export function rewindDraft(to: Seq): Draft {
   return { kind: 'rewind', mark: 'rewind', ref: to, payload: { to, mode: rewindMode } };
+}
+
+/** The key of the first that a session shows no more once it is written. */
+function leftOf({ imported, change: { rewindTo } }: ReadTape): string | undefined {
+  if (rewindTo === undefined) return undefined;
+  return spineOf(imported.shown).find(({ seq }) => seq > rewindTo)?.key;
 }
 
 function isForgotten(error: unknown): error is ImportError {

@@ -1,7 +1,8 @@
 /**
  * Transcripts on tapes: `reconcile.ts` makes the sessions of a home read as a plan does, and `conversation-writer.ts`
  * writes one conversation of it, behind what the session has of it (`read-tape.ts`, `base.ts`, `parted.ts`).
- * `reconcile-end.ts` writes the end of a file that grew, without reading the rest. Imports `edges` and what lies below.
+ * `reconcile-end.ts` writes the end of a file that grew, without reading the rest. What others forgot or erased meanwhile is
+ * erased here, too (`forgotten-meanwhile.ts`, `erased-meanwhile.ts`). Imports `edges` and what lies below.
  */
 
 import type { Draft, HomeStore, Seq } from '@tapedeck/tape';
@@ -34,6 +35,7 @@ import { ConversationWriter } from './conversation-writer.ts';
 import { eraseErasedMeanwhile } from './erased-meanwhile.ts';
 import { fitting } from './fitting.ts';
 import { forgottenMeanwhile } from './forgotten-meanwhile.ts';
+import { branchWith, togetherWith } from './forked-first.ts';
 import { nothing, type Reconciled } from './reconciled.ts';
 import type { From } from './writing.ts';
 
@@ -108,53 +110,77 @@ export function reconcile(
     const sessions = own.flatMap(({ key }) => placed(key)?.session ?? []);
     if (as === undefined) deleteReturned(store, plan, sessions, clean);
   };
-  for (const given of plan.conversations) {
-    if (given === firstAgent) placeOwn();
+  const planned = (given: ConversationPlan): ConversationPlan => {
     const known = exported === undefined ? given : withBase(given, exported);
     const begun = known.base === undefined ? wholes.get(known.parent?.key ?? '') : undefined;
     const whole = withoutErasedTitle(prepared(known, clean, made, begun), erasedElsewhere);
     if (isTree && known.base === undefined) wholes.set(whole.key, whole.spine);
     // Who names the session wants another one beside those that are here.
-    const mayBeCopy = whole.kind === 'main' && as === undefined;
-    if (mayBeCopy && whole.base === undefined && beginning === undefined)
+    if (whole.kind === 'main' && as === undefined && whole.base === undefined && beginning === undefined)
       resumed = resumedFrom(store, plan, whole, origins);
-    const conversation =
-      beginning !== undefined
-        ? behindCompaction(whole, beginning)
-        : resumed !== undefined && (whole.kind === 'main' || whole.kind === 'branch')
-          ? behindResumed(store, plan, whole, resumed)
-          : whole;
+    if (beginning !== undefined) return behindCompaction(whole, beginning);
+    const isOwn = whole.kind === 'main' || whole.kind === 'branch';
+    return resumed !== undefined && isOwn ? behindResumed(store, plan, whole, resumed) : whole;
+  };
+  const forkedFirst = new Map<string, Reconciled>();
+  /** What a session shows would be in none between its rewind and the fork of the branch that has it: that comes first. */
+  const forkFirst = (parent: ConversationPlan, session: string, left: string): void => {
+    const given = branchWith(plan, parent, left);
+    if (given === undefined) return;
+    const branch = planned(given);
+    const common = begunOf(branch, { id: '', spine: parent.spine })?.count ?? 0;
+    const from = { session, earlier: [] };
+    const writer = writerOf(branch, from, common);
+    // It may have that elsewhere, behind what comes now.
+    const hasMore = sharedWith(store, { ...from, conversation: branch }).length > common;
+    if (!hasMore || writer.there.length > 0) return;
+    const written = writer.write();
+    forkedFirst.set(given.key, written);
+    wrote(given, written);
+  };
+  const writerOf = (conversation: ConversationPlan, from: From | undefined, common?: number) =>
+    new ConversationWriter(store, {
+      ...{ plan, conversation, from, origins, tree, erasedElsewhere, common },
+      begun: begunOf(conversation, spines.get(conversation.parent?.key ?? '')),
+      counted: found === undefined ? new Map() : countedIn(conversation, found),
+      rewritten: typeof rewritten === 'function' ? rewritten(conversation) : rewritten,
+      onLeaving: (session, left) => forkFirst(conversation, session, left),
+      ...{ as, onAdded },
+    });
+  const wrote = ({ base }: ConversationPlan, { refused, session }: Reconciled): string | undefined => {
+    const id = refused === undefined ? store.sessions.find(session)?.id : undefined;
+    if (id === undefined) return undefined;
+    copies.wrote(id);
+    if (tree !== undefined && (base !== undefined || copies.sourceOf(id) !== undefined)) tree.add(id);
+    return id;
+  };
+  for (const given of plan.conversations) {
+    if (given === firstAgent) placeOwn();
+    const conversation = planned(given);
     const over = done.get(conversation.parent?.key ?? '');
     const above =
       over === undefined || conversation.kind === 'cleared'
         ? undefined
         : { ...over, earlier: before.get(over.conversation) ?? [] };
+    const mayBeCopy = conversation.kind === 'main' && as === undefined;
     const isBranch = conversation.kind === 'branch' && exported !== undefined && as === undefined;
     const like = mayBeCopy || isBranch ? likeIt(store, plan, conversation) : undefined;
     const shares = (one: From) => sharedWith(store, { ...one, conversation }).length;
     const from = above === undefined || (like !== undefined && shares(like) > shares(above)) ? like : above;
     if (over !== undefined && over.refused === undefined && as === undefined)
       deleteMisplaced(store, plan, conversation, { written: over.session, origins });
-    const writer = new ConversationWriter(store, {
-      ...{ plan, conversation, from, origins, tree, erasedElsewhere },
-      begun: begunOf(conversation, spines.get(conversation.parent?.key ?? '')),
-      counted: found === undefined ? new Map() : countedIn(conversation, found),
-      rewritten: typeof rewritten === 'function' ? rewritten(conversation) : rewritten,
-      ...{ as, onAdded },
-    });
+    const writer = writerOf(conversation, from);
+    const first = forkedFirst.get(conversation.key);
     titles.set(conversation.key, conversation.title);
     if (conversation.base !== undefined) bases.set(conversation.key, conversation.base);
-    for (const { id, head } of writer.there) heads.set(id, heads.get(id) ?? head);
-    const written = writer.write();
+    if (first === undefined) for (const { id, head } of writer.there) heads.set(id, heads.get(id) ?? head);
+    const written = togetherWith(first, writer.write());
     before.set(conversation.key, writer.shown);
     done.set(conversation.key, written);
-    const id = written.refused === undefined ? store.sessions.find(written.session)?.id : undefined;
-    if (id === undefined) continue;
+    const id = wrote(conversation, written);
     const isWhole = written.isBehind !== true && conversation.base === undefined;
-    if (isWhole && isTree) spines.set(conversation.key, { id, spine: conversation.spine });
-    copies.wrote(id);
-    if (tree !== undefined && (conversation.base !== undefined || copies.sourceOf(id) !== undefined))
-      tree.add(id);
+    if (id !== undefined && isWhole && isTree)
+      spines.set(conversation.key, { id, spine: conversation.spine });
   }
   if (firstAgent === undefined) placeOwn();
   linkAll(plan.conversations.slice(own.length));

@@ -26,10 +26,14 @@ export interface Writing {
   readonly tree: SharedCounts | undefined;
   /** What it has in common with its parent, where the session of that is as it was just written. */
   readonly begun: Begun | undefined;
+  /** How many drafts it has in common with its parent, where that is not written yet. */
+  readonly common?: number | undefined;
   /** What was erased of it here: who names the session wants it again. */
   readonly erasedElsewhere: ErasedInPlan | undefined;
   readonly rewritten: boolean;
   readonly as: string | undefined;
   readonly origins: Origins;
   readonly onAdded: OnProgress | undefined;
+  /** Called before a session is rewound, with the key of the first that it then shows no more. */
+  readonly onLeaving: (session: string, left: string) => void;
 }
