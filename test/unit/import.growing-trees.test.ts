@@ -597,7 +597,7 @@ test('records with any links and contents give the same sessions in pieces', { t
     { requiredKeys: ['type', 'message'] },
   );
   fc.assert(fc.property(fc.array(record, { minLength: 1, maxLength: 12 }), growsAsOne), {
-    numRuns: sized(3, 8, 2_000),
+    numRuns: sized(3, 5, 2_000),
     // A soak draws other records each time.
     ...sized({ seed: 1 }, { seed: 1 }, {}),
     interruptAfterTimeLimit: 300_000,

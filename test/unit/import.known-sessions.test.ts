@@ -227,7 +227,7 @@ test('files of turns, copies and compactions end the same with what is kept and 
         }
       },
     ),
-    { seed: 11, numRuns: sized(6, 10, 1_000) },
+    { seed: 11, numRuns: sized(6, 6, 1_000) },
   );
 });
 

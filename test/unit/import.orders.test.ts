@@ -81,7 +81,7 @@ describe.each([
           expect([...store.verify()]).toEqual([]);
         },
       ),
-      { numRuns: sized(5, 12, 3_000), ...sized({ seed: 1 }, { seed: 1 }, {}) },
+      { numRuns: sized(5, 8, 3_000), ...sized({ seed: 1 }, { seed: 1 }, {}) },
     );
   });
 });
@@ -130,7 +130,7 @@ test('a file whose records follow any other, or a compaction behind them, ends t
       for (const end of [...ends].sort((a, b) => a - b)) take(store, file.slice(0, end));
       expect(stateOf(store)).toEqual(stateOf(once));
     }),
-    { numRuns: sized(15, 40, 10_000), ...sized({ seed: 1 }, { seed: 1 }, {}) },
+    { numRuns: sized(15, 25, 10_000), ...sized({ seed: 1 }, { seed: 1 }, {}) },
   );
 });
 

@@ -207,7 +207,7 @@ describe('search', () => {
         fc.array(words, { maxLength: 6 }).map((pieces) => pieces.join(' ')),
       );
       for (let round = 1; round <= sized(5, 6, 500); round += 1) {
-        const texts = fc.sample(text, { numRuns: sized(66, 120, 4_000), seed: round });
+        const texts = fc.sample(text, { numRuns: sized(66, 100, 4_000), seed: round });
         using store = openTapeStore(':memory:');
         store.sessions.open('main');
         store.entries.append(

@@ -7,8 +7,7 @@ const given = process.env.TAPEDECK_SEED;
 /** The seeds of 1000 to 1120 that reach the most outcomes together. */
 const telling = [1120, 1057, 1107, 1056, 1064, 1119, 1004, 1013, 1020, 1031, 1044, 1054, 1108, 1000, 1001];
 const many = (length: number) => Array.from({ length }, (_, i) => 1_000 + i);
-const several = [...new Set([...telling, ...many(12)])];
-const seeds = given === undefined ? sized(telling.slice(0, 9), several, many(20_000)) : [Number(given)];
+const seeds = given === undefined ? sized(telling.slice(0, 9), telling, many(20_000)) : [Number(given)];
 
 const timeout = sized(900_000, 900_000, 6 * 3_600_000);
 
