@@ -4,7 +4,7 @@ import { startProvider } from '../support/provider.ts';
 import { sized } from '../support/size.ts';
 import { tempHome } from '../support/temp-home.ts';
 
-const words = Array.from({ length: sized(8, 10, 40) }, (_, i) => `word${i} `);
+const words = Array.from({ length: sized(8, 20, 40) }, (_, i) => `word${i} `);
 const model = 'openai-compatible/slow';
 
 test('attach follows a run of another process from beginning to end, and leaving it stops nothing', async () => {
