@@ -1,8 +1,9 @@
 import { execFileSync } from 'node:child_process';
-import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { Origins, parseJsonLines, planClaudeCode, reconcile } from '@tapedeck/runtime/import';
 import type { SqliteTapeStore } from '@tapedeck/tape';
+import { wrapStore } from '@tapedeck/tape/store';
 import { expect, test } from 'vitest';
 import { json, jsonError } from '../support/cli.ts';
 import { tapeProgram } from '../support/programs.ts';
@@ -71,8 +72,8 @@ function user() {
     imports: async (...args: string[]) => json(await run('import', ...args, '--json')),
     /** Whether a text is anywhere in the files of the home. */
     holds: (text: string) =>
-      ['tape.db', 'session_graph.jsonl', 'sources.jsonl'].filter((name) =>
-        readFileSync(home.file(name)).includes(text),
+      ['tape.db', 'session_graph.jsonl', 'sources.jsonl'].filter(
+        (name) => existsSync(home.file(name)) && readFileSync(home.file(name)).includes(text),
       ),
     [Symbol.dispose]: () => {
       home[Symbol.dispose]();
@@ -313,6 +314,54 @@ test('a session is forgotten by its name here too, and also where the home knows
     expect(stderr).toContain('tape sessions');
   }
 });
+
+test.each([
+  ['its file', (at: ReturnType<typeof user>) => at.file('a.jsonl')],
+  ["the tool's id of it", () => 'a'],
+])(
+  'what an import left that was killed before its session appeared is erased, too, by %s',
+  async (_, named) => {
+    using at = user();
+    at.write('a.jsonl', [...records('a', turns('a0 a1')), titled('a')]);
+    at.write('b.jsonl', records('b', turns('b0')));
+    const words = named(at);
+    {
+      using own = at.home.open();
+      const killed = new Error('killed');
+      const store = wrapStore(own, ({ method, act }) => {
+        if (method === 'imports.publish') throw killed;
+        return act();
+      }) as SqliteTapeStore;
+      for (const id of ['a', 'b'])
+        expect(() => {
+          const { records: lines } = parseJsonLines([readFileSync(at.file(`${id}.jsonl`))]);
+          reconcile(store, planClaudeCode({ name: id, lines }), {});
+        }).toThrow(killed);
+    }
+    if (words === 'a') rmSync(at.file('a.jsonl'));
+    expect(at.holds(`${secretWord} a `)).toEqual(['tape.db']);
+    const { left } = await unfinishedIn(at);
+    expect(left).toEqual(['a', 'b']);
+    const dry = await at.imports('--forget', words, '--dry-run');
+    expect(at.holds(`${secretWord} a `)).toEqual(['tape.db']);
+    expect(dry).toMatchObject({ names: ['a'] });
+    expect(dry.entries).toBeGreaterThan(4);
+    expect(await at.imports('--forget', words)).toMatchObject({ entries: dry.entries, names: ['a'] });
+    expect(at.holds(`${secretWord} a `)).toEqual([]);
+    expect(at.holds(`${secretWord} title`)).toEqual([]);
+    expect(at.holds(`${secretWord} b `)).toEqual(['tape.db']);
+    expect(await unfinishedIn(at)).toMatchObject({ left: ['b'], problems: [] });
+    await at.imports();
+    expect(at.holds(`${secretWord} a `)).toEqual([]);
+    expect(await unfinishedIn(at)).toMatchObject({ left: [], problems: [] });
+  },
+);
+
+/** The names under which imports left something, and the problems that verifying the home finds. */
+async function unfinishedIn({ home }: ReturnType<typeof user>) {
+  using store = home.open();
+  return { left: store.imports.unfinished().map(({ session }) => session), problems: [...store.verify()] };
+}
 
 test('forgetting one conversation erases nothing of what says that another one was forgotten', async () => {
   using at = user();

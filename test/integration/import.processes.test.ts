@@ -74,6 +74,7 @@ async function importsAsOne(
   await importFiles(once, [dir.path]);
   using store = home.open();
   expect(shownIn(store)).toEqual(shownIn(once));
+  expect(store.imports.unfinished()).toEqual([]);
   expect([...store.verify()]).toEqual([]);
 }
 

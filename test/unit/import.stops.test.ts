@@ -244,6 +244,7 @@ describe.each(Object.entries(scenes))('an import of %s', (_, scene) => {
       expect(() => take(endsBehind(store, n, looks), read)).toThrow('the process has ended');
       take(store, read);
       expect([n, contents(store)]).toEqual([n, end]);
+      expect(store.imports.unfinished()).toEqual([]);
       expect([...store.verify()]).toEqual([]);
     }
   });

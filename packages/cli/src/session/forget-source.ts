@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Source, SourceTable } from '@tapedeck/runtime/import';
 import { type HomeStore, TapeError } from '@tapedeck/tape';
-import { nameFault } from '@tapedeck/tape/store';
+import { nameFault, type UnfinishedImport } from '@tapedeck/tape/store';
 import { userHome } from '../config/searched.ts';
 import type { Context } from '../context.ts';
 import { NotFoundError } from '../errors/kinds.ts';
@@ -11,7 +11,7 @@ import { hasDatabase } from '../home.ts';
 import { counted } from '../output/counted.ts';
 import { erasing, whileShown } from '../output/progress.ts';
 import { forgottenSource } from './conversations.ts';
-import { type Holding, holdingsOf, inTurn, type Origin, originIn } from './holdings.ts';
+import { type Holding, holdingsOf, inTurn, leftIn, type Origin, originIn } from './holdings.ts';
 
 /** What the redactions of a forgotten source say. */
 const reason = 'its source was forgotten';
@@ -34,6 +34,7 @@ export async function forgetSource(
   await (dryRun ? reading : writing)(async (store) => {
     const look = await holdingsOf(store, origins);
     const found = look();
+    const left = leftOf(store, origins);
     if (!dryRun) {
       // Remembered first: a process that is killed in between erases the rest when it is repeated.
       await remember(store, origins, found);
@@ -47,10 +48,13 @@ export async function forgetSource(
       await erase(found);
       // An import that was under way can have made a session just before it saw that the source was forgotten, or a copy was erased.
       await erase(look());
+      const staged = leftOf(store, origins);
+      if (staged.length > 0) store.imports.discard(staged.map(({ id }) => id));
     }
     const touched = found.filter(({ isCopy, seqs }) => !isCopy || seqs.length > 0);
-    const entries = found.reduce((sum, { seqs }) => sum + seqs.length, 0);
-    const names = touched.map(({ session }) => session);
+    const counts = [...found.map(({ seqs }) => seqs.length), ...left.map((one) => one.entries)];
+    const entries = counts.reduce((sum, n) => sum + n, 0);
+    const names = [...new Set([...touched, ...left].map(({ session }) => session))];
     const files = sources.map(({ path }) => path);
     await answer({
       json: { forgotten: files, names, entries, ...(dryRun && { dry_run: true }) },
@@ -59,6 +63,14 @@ export async function forgetSource(
     });
   });
   return exit.done;
+}
+
+/** What imports of some conversations write now, or left when they were killed, and no reader sees. */
+function leftOf(store: HomeStore, origins: readonly Origin[]): readonly UnfinishedImport[] {
+  return leftIn(store).flatMap(({ left, origin }) => {
+    const isMeant = origins.some(({ tool, main }) => origin.tool === tool && origin.main === main);
+    return isMeant ? [left] : [];
+  });
 }
 
 /** What a word names: conversations, and the files of them that are known. */
@@ -98,7 +110,7 @@ function originNamed(store: HomeStore, named: string): Origin | undefined {
     const one = originIn(store, id);
     if (one?.main === named) return one;
   }
-  return undefined;
+  return leftIn(store).find(({ left, origin }) => origin.main === named || left.session === named)?.origin;
 }
 
 /** What can be said of the transcripts of a file or folder of which none was read. */

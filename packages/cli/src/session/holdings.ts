@@ -1,6 +1,7 @@
 import type { Source } from '@tapedeck/runtime/import';
 import type { Entry, HomeStore, Seq, SessionInfo } from '@tapedeck/tape';
 import { importedEvent, isDeleted, isObject } from '@tapedeck/tape/internal';
+import type { UnfinishedImport } from '@tapedeck/tape/store';
 import type { RecordedContent } from './recorded-content.ts';
 
 /** A session with content of a source. */
@@ -20,10 +21,30 @@ export type Origin = Pick<Source, 'tool' | 'main'>;
 
 /** The conversation from which a session was imported, and where the session says so; undefined for any other one. */
 export function originIn(store: HomeStore, id: string): (Origin & { readonly seq: Seq }) | undefined {
-  const [origin] = store.entries.read(id, { own: true, name: importedEvent, limit: 1 });
-  if (!isObject(origin?.payload)) return undefined;
-  const { format, session } = origin.payload;
-  return { tool: String(format), main: String(session), seq: origin.seq };
+  const [event] = store.entries.read(id, { own: true, name: importedEvent, limit: 1 });
+  const origin = originSaidBy(event);
+  return origin && event && { ...origin, seq: event.seq };
+}
+
+/** The conversation that an entry names from which its session was imported. */
+function originSaidBy(entry: Entry | undefined): Origin | undefined {
+  if (entry?.name !== importedEvent || !isObject(entry.payload)) return undefined;
+  const { format, session } = entry.payload;
+  return { tool: String(format), main: String(session) };
+}
+
+/** What an import that was not finished has written, with the conversation that it is of. */
+export interface Left {
+  readonly left: UnfinishedImport;
+  readonly origin: Origin;
+}
+
+/** What imports of any conversations write now, or left when they were killed. */
+export function leftIn(store: HomeStore): readonly Left[] {
+  return store.imports.unfinished({ allRealms: true }).flatMap((left) => {
+    const origin = originSaidBy(left.first);
+    return origin === undefined ? [] : [{ left, origin }];
+  });
 }
 
 /**

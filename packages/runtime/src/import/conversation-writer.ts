@@ -271,6 +271,8 @@ export class ConversationWriter {
       const codes = ['TAPE_EXISTS', 'TAPE_NO_SESSION', 'TAPE_KEY_CONFLICT'] as const;
       if (!codes.some((code) => isCode(error, code))) throw error;
       if (this.#isRenamed(error)) continue;
+      // What was written of a source that is forgotten meanwhile is discarded.
+      this.#assertNotForgotten();
       // Another import of the same source was faster: the session is there, to be compared like any other.
       if (this.#appears()) {
         const rest = this.#update();

@@ -43,10 +43,17 @@ export function createInPieces(
       onAdded?.({ done, total: drafts.length });
     }
     store.imports.publish([id]);
+    discardLeft(store, session);
     return became();
   } catch (error) {
     return { ...became(), error };
   }
+}
+
+/** Erases what imports that were killed left under the name of a session, which is published: nothing else reads it. */
+function discardLeft(store: HomeStore, session: string): void {
+  const left = store.imports.unfinished({ session });
+  if (left.length > 0) store.imports.discard(left.map(({ id }) => id));
 }
 
 function* chunksOf(drafts: readonly Draft[]): Generator<readonly Draft[]> {

@@ -3,6 +3,7 @@ import type { Db } from '../db/db.ts';
 import { tapeName } from '../entry/name.ts';
 import { erasedAt } from '../history/wipe.ts';
 import { indexedTo, newestId } from '../search/text-index.ts';
+import { isSuperseded, isUnfinished } from '../session/stage.ts';
 import { isLive, type LeaseRow } from '../tape/lease.ts';
 import { refIn, type TapeRow } from '../tape/tape.ts';
 import { viewVersions } from '../view/select.ts';
@@ -74,17 +75,16 @@ export function* examine(db: Db, realm: string, sources: Sources): Generator<Fin
         fixable: false,
       };
   }
-  for (const tape of db.all<Named & { n: number }>(
-    `SELECT ulid, realm, name, incarnation, lifecycle, (SELECT count(*) FROM tape o
-         WHERE o.realm = t.realm AND o.name = t.name AND o.id > t.id AND o.lifecycle <> 'staging') AS n
-       FROM tape t WHERE lifecycle = 'staging' ORDER BY id`,
+  for (const tape of db.all<Named & { taken: 0 | 1 }>(
+    `SELECT t.ulid, t.realm, t.name, t.incarnation, t.lifecycle, ${isSuperseded} AS taken
+       FROM tape t WHERE ${isUnfinished} ORDER BY t.id`,
   )) {
     const name = shownIn(realm, tape);
-    const message =
-      tape.n > 0
-        ? `an import of '${name}' that is not finished left entries that nothing shows: it was imported since`
-        : `the import of '${name}' is not finished: import it again`;
-    yield { ...finding('staging-left', refIn(realm, tape), message), fixable: false };
+    const isTaken = tape.taken === 1;
+    const message = isTaken
+      ? `an import of '${name}' that is not finished left entries that nothing shows: another session has the name`
+      : `the import of '${name}' is not finished: import it again`;
+    yield { ...finding('staging-left', refIn(realm, tape), message), fixable: isTaken };
   }
   yield* unprovedViews(db, realm);
   if (indexedTo(db) > newestId(db))

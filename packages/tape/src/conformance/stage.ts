@@ -1,4 +1,4 @@
-import { user } from '../entry/entry.ts';
+import { type Draft, note, user } from '../entry/entry.ts';
 import { all, type Chapter, refusal, textOf } from './contract.ts';
 
 /** Staged imports. */
@@ -49,5 +49,43 @@ export const stageChapter: Chapter = ({ test, expect }, open) => {
     expect(await store.sessions.find('one')).toEqual(before);
     expect((await refusal(() => store.imports.stage('one'))).code).toBe('TAPE_EXISTS');
     expect((await refusal(() => store.imports.append(one.id, [user('x')]))).code).toBe('TAPE_NO_SESSION');
+  });
+
+  test('an unfinished import is listed by what it began with, and discarding it erases its content for good', async () => {
+    await using store = await open();
+    const left = await store.imports.stage('name', { title: 'A secret' });
+    const call = { type: 'tool-call', toolCallId: 'c1', toolName: 'bash', input: { command: 'secret' } };
+    const usage = { input: 3, output: 5 };
+    const asked: Draft = {
+      kind: 'message',
+      payload: { role: 'assistant', content: [call] },
+      meta: { usage },
+    };
+    await store.imports.append(left.id, [
+      note('from', { source: 'afar' }),
+      { ...user('secret'), key: 'a' },
+      asked,
+    ]);
+    const beside = await store.imports.stage('other');
+    const [begun] = await store.imports.unfinished({ session: 'name' });
+    expect(begun).toMatchObject({ id: left.id, session: 'name', title: 'A secret', entries: 3 });
+    expect(begun?.first).toMatchObject({ kind: 'event', name: 'from', payload: { source: 'afar' } });
+    expect(await store.imports.discard([left.id])).toMatchObject({ erased: 4 });
+    expect((await store.imports.unfinished()).map(({ id }) => id)).toEqual([beside.id]);
+    expect(await store.imports.discard([left.id, left.id])).toMatchObject({ erased: 0 });
+    for (const act of [
+      () => store.imports.append(left.id, [user('x')]),
+      () => store.imports.publish([left.id]),
+      () => store.imports.discard(['01JD0000000000000000000ZZZ']),
+    ])
+      expect((await refusal(act)).code).toBe('TAPE_NO_SESSION');
+    const anew = await store.imports.stage('name', { keys: ['a'] });
+    expect(anew.id === left.id).toBe(false);
+    await store.imports.append(anew.id, [{ ...user('m1'), key: 'a' }]);
+    const [published] = await store.imports.publish([anew.id]);
+    expect([published?.session, published?.title, published?.head]).toEqual(['name', undefined, 2]);
+    expect((await refusal(() => store.imports.discard([anew.id]))).code).toBe('TAPE_EXISTS');
+    expect((await all(store.entries.read('name', { from: 2 }))).map(textOf)).toEqual(['m1']);
+    expect(await all(store.verify())).toEqual([]);
   });
 };

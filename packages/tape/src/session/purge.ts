@@ -1,14 +1,11 @@
-import { crashPoint } from '../crash-point.ts';
 import type { Db } from '../db/db.ts';
-import { blobHashes, dropUnneeded } from '../entry/blob.ts';
-import type { Draft, Seq } from '../entry/entry.ts';
-import { parsed } from '../entry/parsed.ts';
+import type { Seq } from '../entry/entry.ts';
 import { TapeError } from '../errors.ts';
-import { type Writer, writeEntries } from '../tape/append.ts';
+import type { Writer } from '../tape/append.ts';
 import { summarizerKind } from '../tape/info.ts';
 import { settleDead } from '../tape/leftovers.ts';
-import { isRunOpen, saveRun } from '../tape/open-run.ts';
 import { isDeleted, selectTape, type TapeRow, tapeById } from '../tape/tape.ts';
+import { eraseTapes, hasContent } from './erase.ts';
 import { moveLifecycle } from './state.ts';
 
 /** What a purge would erase. */
@@ -76,13 +73,6 @@ function decidePurge({ db }: Pick<Writer, 'db'>, tape: TapeRow): readonly Erasin
 /** How many forks an error names. */
 const namedMax = 5;
 
-/**
- * The entries that a purge erases: those with content, here or where a bundle left it. A rewind has none, and a redaction
- * keeps its reason.
- */
-const hasContent = `kind NOT IN ('redaction','rewind') AND (payload IS NOT NULL
-  OR EXISTS (SELECT 1 FROM absent a WHERE a.tape_id = entry.tape_id AND a.seq = entry.seq))`;
-
 /** The forks that inherit own entries of a tape, and were not purged themselves, in the order of their creation. */
 function forksOf(db: Db, { id, base_seq: base }: TapeRow): readonly TapeRow[] {
   return db.all<TapeRow>(
@@ -125,82 +115,15 @@ export function purgeTape(
 ): PurgePreview {
   if (tape.lifecycle === 'purged') return previewPurge(writer, tape);
   const now = settles ? settleDead(writer, tape, { epoch }) : tape;
-  const { db } = writer;
-  const quotedBy = quotesOf(db, now);
-  let erased = 0;
-  // The trigger that lets nothing else be erased looks for the redaction of each entry.
-  db.exec(`CREATE INDEX entry_redacted ON entry (tape_id, ref) WHERE mark = 'redaction'`);
-  for (const { tape: one } of decidePurge(writer, now)) {
-    const own = one.id === tape.id ? epoch : one.epoch + 1;
-    erased += eraseEntries(writer, one, { reason, epoch: own });
-    emptyBeside(db, one);
-    moveLifecycle(writer, tapeById(db, one.id), { lifecycle: 'purged', epoch: own });
-  }
-  db.exec('DROP INDEX entry_redacted');
+  const quotedBy = quotesOf(writer.db, now);
+  const erasing = decidePurge(writer, now).map(({ tape: one }) => ({
+    tape: one,
+    epoch: one.id === tape.id ? epoch : one.epoch + 1,
+  }));
+  const erased = eraseTapes(writer, erasing, { reason });
+  for (const { tape: one, epoch: own } of erasing)
+    moveLifecycle(writer, tapeById(writer.db, one.id), { lifecycle: 'purged', epoch: own });
   return { session: tape.name, id: tape.ulid, erased, repeated: false, quotedBy };
-}
-
-interface Body {
-  readonly id: number;
-  readonly seq: Seq;
-  readonly isRedacted: 0 | 1;
-}
-
-const pageRows = 500;
-
-/** Erases the content of all entries of a tape, and returns of how many. The redactions come behind its head. */
-function eraseEntries(
-  writer: Writer,
-  tape: TapeRow,
-  { reason, epoch }: { readonly reason: string; readonly epoch: number },
-): number {
-  const { db } = writer;
-  let now = tape;
-  const ids: number[] = [];
-  for (let after = tape.base_seq; ; ) {
-    const page = db.all<Body>(
-      `SELECT id, seq, EXISTS (SELECT 1 FROM entry r WHERE r.tape_id = entry.tape_id AND r.mark = 'redaction'
-           AND r.mark IN ('boundary','rewind','redaction') AND r.seq <= @head AND r.ref = entry.seq) AS isRedacted
-         FROM entry WHERE tape_id = @tape AND seq > @after AND seq <= @head AND ${hasContent} ORDER BY seq LIMIT @limit`,
-      { tape: tape.id, after, head: tape.head_seq, limit: pageRows },
-    );
-    // A bundle may have brought a redaction alone.
-    const drafts = page
-      .filter(({ isRedacted }) => isRedacted === 0)
-      .map(
-        ({ seq }): Draft => ({ kind: 'redaction', mark: 'redaction', ref: seq, payload: { seq, reason } }),
-      );
-    if (drafts.length > 0) now = writeEntries(writer, now, drafts, epoch).tape;
-    crashPoint('purge/entries');
-    for (const { id, seq } of page) {
-      db.run('UPDATE entry SET payload = NULL, meta = NULL, salt = NULL WHERE id = @id', { id });
-      // What was redacted is gone for good: nothing is missing here.
-      db.run('DELETE FROM absent WHERE tape_id = @tape AND seq = @seq', { tape: tape.id, seq });
-    }
-    ids.push(...page.map(({ id }) => id));
-    if (page.length < pageRows) break;
-    after = page.at(-1)?.seq ?? after;
-  }
-  db.forgetWords(ids);
-  crashPoint('purge/bodies');
-  return ids.length;
-}
-
-/** Removes what is stored of a session beside its entries: bytes, sums, an inbox, what was saved of an answer, its title. */
-function emptyBeside(db: Db, { id }: TapeRow): void {
-  const own = { id };
-  const posted = db
-    .all<{ body: string }>('SELECT body FROM inbox WHERE tape_id = @id', own)
-    .flatMap(({ body }) => blobHashes(parsed(body)));
-  const refs = 'FROM blob_ref WHERE entry_id IN (SELECT id FROM entry WHERE tape_id = @id)';
-  const hashes = db.all<{ hash: Uint8Array }>(`SELECT DISTINCT hash ${refs}`, own).map(({ hash }) => hash);
-  db.run(`DELETE ${refs}`, own);
-  for (const table of ['inbox', 'stream_chunk', 'touch', 'usage'])
-    db.run(`DELETE FROM ${table} WHERE tape_id = @id`, own);
-  dropUnneeded(db, [...hashes, ...posted.map((hash) => Buffer.from(hash, 'hex'))]);
-  saveRun(db, id, isRunOpen(db, id));
-  db.run('UPDATE tape SET title = NULL WHERE id = @id', own);
-  crashPoint('purge/beside');
 }
 
 /** What quotes the content of a session: merges into others, forks that carry an anchor's state, and lines with its intention. */

@@ -1,13 +1,23 @@
 import { encodeDraft } from '../entry/encode.ts';
 import type { Draft } from '../entry/entry.ts';
-import { appendStaged, publishTapes, type StageInit, stageTape } from '../session/stage.ts';
+import { wipeFile } from '../history/wipe.ts';
+import {
+  appendStaged,
+  discardSome,
+  publishTapes,
+  type StageInit,
+  stageTape,
+  type UnfinishedImport,
+  type UnfinishedQuery,
+  unfinishedImports,
+} from '../session/stage.ts';
 import { type Appended, receipt } from '../tape/append.ts';
 import { infoOf, type SessionInfo } from '../tape/info.ts';
 import type { Connection } from './connection.ts';
 import type { InProcess } from './in-process.ts';
 import { keyedDrafts } from './keys.ts';
-import { assertOptions, fieldsOf } from './options.ts';
-import type { Imports } from './store.ts';
+import { assertArgument, assertOptions, fieldsOf } from './options.ts';
+import type { DiscardedImports, Imports } from './store.ts';
 
 /** Makes `store.imports`. */
 export function importsOn(at: Connection): InProcess<Imports> {
@@ -31,6 +41,23 @@ export function importsOn(at: Connection): InProcess<Imports> {
       const published = db.writeThrough(() => publishTapes(writer, ids).map((tape) => infoOf(db, tape)));
       at.drainOutbox();
       return published;
+    },
+
+    unfinished(query: UnfinishedQuery = {}): readonly UnfinishedImport[] {
+      assertOptions(query, fieldsOf['imports.unfinished'], 'list', 'unfinished imports');
+      return db.read(() => unfinishedImports(writer, realm, query));
+    },
+
+    discard(ids: readonly string[]): DiscardedImports {
+      assertArgument(ids, 'texts', 'discard imports', 'the ids');
+      let erased = 0;
+      for (const id of ids)
+        for (let isDone = false; !isDone; ) {
+          const some = db.writeAndWipe(() => discardSome(writer, id));
+          erased += some.erased;
+          isDone = some.isDone;
+        }
+      return { erased, wiped: wipeFile(db) };
     },
   };
 }

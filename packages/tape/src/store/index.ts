@@ -68,7 +68,7 @@ export type { OnProgress, Progress, ProgressOptions } from '../progress.ts';
 export type { Hit, SearchQuery, SearchResult } from '../search/search.ts';
 export type { Purged, PurgePreview } from '../session/purge.ts';
 export type { Alias, SessionChange, SessionInit } from '../session/session.ts';
-export type { StageInit } from '../session/stage.ts';
+export type { StageInit, UnfinishedImport, UnfinishedQuery } from '../session/stage.ts';
 export type { CallsQuery, ModelCalls } from '../tape/calls.ts';
 export type { LiveQuery, LiveRun, LiveStream, StreamChunk } from '../tape/chunks.ts';
 export type { SessionCounts, SessionLink } from '../tape/info.ts';
@@ -98,6 +98,7 @@ export {
 } from './options.ts';
 export type { ForkPreview, MergePreview, PreviewEntry } from './preview.ts';
 export type {
+  DiscardedImports,
   Entries,
   History,
   Identities,

@@ -11,7 +11,7 @@ import type { Owner } from '../owner.ts';
 import type { ProgressOptions } from '../progress.ts';
 import type { SearchQuery } from '../search/search.ts';
 import type { Alias, SessionChange, SessionInit } from '../session/session.ts';
-import type { StageInit } from '../session/stage.ts';
+import type { StageInit, UnfinishedQuery } from '../session/stage.ts';
 import type { CallsQuery } from '../tape/calls.ts';
 import type { LiveQuery } from '../tape/chunks.ts';
 import type { Lease } from '../tape/lease.ts';
@@ -143,6 +143,7 @@ interface OptionsOf {
   'inbox.drain': DrainOptions;
   'live.read': LiveQuery;
   'imports.stage': StageInit;
+  'imports.unfinished': UnfinishedQuery;
   'identities.resolve': ResolveOptions;
   'identities.link': LinkOptions;
   alias: Alias;
@@ -265,6 +266,7 @@ export const fieldsOf: { readonly [M in keyof OptionsOf]: Fields<OptionsOf[M]> }
   'inbox.drain': { taken: 'list', later: 'texts' },
   'live.read': { run: 'text', from: true },
   'imports.stage': { kind: 'text', title: 'text', ephemeral: 'flag', settings: 'object', keys: 'texts' },
+  'imports.unfinished': { session: 'text', allRealms: 'flag' },
   'identities.resolve': { address: 'text', init: 'object' },
   'identities.link': { init: 'object' },
   alias: { name: 'text', reason: 'text' },

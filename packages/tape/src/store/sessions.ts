@@ -1,6 +1,6 @@
 import { crashPoint } from '../crash-point.ts';
 import { TapeError } from '../errors.ts';
-import { markErased, wipeFile } from '../history/wipe.ts';
+import { wipeFile } from '../history/wipe.ts';
 import { drainInPlaceOfOwner } from '../inbox/inbox.ts';
 import type { GraphReceipt } from '../lineage/line.ts';
 import { aliasTape, unaliasTape } from '../session/alias.ts';
@@ -127,9 +127,7 @@ export function sessionsOn(at: Connection): InProcess<Sessions> {
       const done = db.writeAndWipe(() => {
         const tape = at.need(ref);
         const epoch = at.epoch(tape, lease);
-        const purged = purgeTape(writer, tape, { reason, epoch, settles: lease === undefined });
-        if (!purged.repeated) markErased(writer);
-        return purged;
+        return purgeTape(writer, tape, { reason, epoch, settles: lease === undefined });
       });
       crashPoint('purge/before-checkpoint');
       return { ...done, wiped: wipeFile(db), ...at.drainOutbox() };

@@ -27,7 +27,7 @@ import type { ProgressOptions } from '../progress.ts';
 import type { SearchQuery, SearchResult } from '../search/search.ts';
 import type { Purged, PurgePreview } from '../session/purge.ts';
 import type { SessionChange, SessionInit } from '../session/session.ts';
-import type { StageInit } from '../session/stage.ts';
+import type { StageInit, UnfinishedImport, UnfinishedQuery } from '../session/stage.ts';
 import type { Appended } from '../tape/append.ts';
 import type { CallsQuery, ModelCalls } from '../tape/calls.ts';
 import type { LiveQuery, LiveRun, LiveStream } from '../tape/chunks.ts';
@@ -474,6 +474,25 @@ export interface Imports {
   append(id: string, batch: readonly Draft[]): Awaitable<Appended>;
   /** Makes staged sessions visible and records their lineage, in one transaction. Idempotent. */
   publish(ids: readonly string[]): Awaitable<readonly SessionInfo[]>;
+  /**
+   * The staged sessions, in the order in which they were begun: those that an import writes now, and those that it left when
+   * it was killed.
+   */
+  unfinished(query?: UnfinishedQuery): Awaitable<readonly UnfinishedImport[]>;
+  /**
+   * Erases the content of staged sessions for good, given their ids, and their titles, as `sessions.purge` does, in transactions
+   * of 20,000 entries. An import that still writes one gets TAPE_NO_SESSION. Idempotent.
+   * @throws TAPE_NO_SESSION for an id that was never staged, TAPE_EXISTS for a session that is published
+   */
+  discard(ids: readonly string[]): Awaitable<DiscardedImports>;
+}
+
+/** The receipt of `imports.discard`. */
+export interface DiscardedImports {
+  /** How many entries lost their content. */
+  readonly erased: number;
+  /** Whether nothing of the content is left in the file and its WAL: see `Purged.wiped`. */
+  readonly wiped: boolean;
 }
 
 /**
