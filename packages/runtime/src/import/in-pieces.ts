@@ -1,4 +1,4 @@
-import type { Draft, HomeStore } from '@tapedeck/tape';
+import { type Draft, type HomeStore, TapeError } from '@tapedeck/tape';
 import type { OnProgress } from '@tapedeck/tape/store';
 import { LaterDraft, wholeDraft } from '../plan/later-draft.ts';
 import { bothOf, type Wrote, wroteOf } from './append-drafts.ts';
@@ -43,17 +43,24 @@ export function createInPieces(
       onAdded?.({ done, total: drafts.length });
     }
     store.imports.publish([id]);
-    discardLeft(store, session);
-    return became();
   } catch (error) {
     return { ...became(), error };
   }
+  discardLeft(store, session);
+  return became();
 }
 
-/** Erases what imports that were killed left under the name of a session, which is published: nothing else reads it. */
+/**
+ * Erases what imports that were killed left under the name of a session, which is published: nothing reads it. Where the home is
+ * busy or the disk full it stays, and a check says so: the session is imported all the same.
+ */
 function discardLeft(store: HomeStore, session: string): void {
-  const left = store.imports.unfinished({ session });
-  if (left.length > 0) store.imports.discard(left.map(({ id }) => id));
+  try {
+    const left = store.imports.unfinished({ session });
+    if (left.length > 0) store.imports.discard(left.map(({ id }) => id));
+  } catch (error) {
+    if (!(error instanceof TapeError)) throw error;
+  }
 }
 
 function* chunksOf(drafts: readonly Draft[]): Generator<readonly Draft[]> {
