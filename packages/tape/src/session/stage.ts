@@ -166,6 +166,17 @@ export function unfinishedImports(
   });
 }
 
+/** The ids of what imports left under a name that another session has by now, or with an id, in the order of their beginning. */
+export function supersededImports({ db }: Pick<Writer, 'db'>, realm: string, ref: string): readonly string[] {
+  return db
+    .all<{ id: string }>(
+      `SELECT t.ulid AS id FROM tape t WHERE (t.ulid = @ref OR (t.realm = @realm AND t.name = @ref))
+         AND ${isUnfinished} AND ${isSuperseded} ORDER BY t.id`,
+      { realm, ref },
+    )
+    .map(({ id }) => id);
+}
+
 /** Why the entries of a discarded import have no content. */
 const reason = 'its import was not finished';
 

@@ -26,7 +26,7 @@ import {
 import { type Elsewhere, nothingElsewhere } from '../origin/elsewhere.ts';
 import type { ProgressOptions } from '../progress.ts';
 import { dropIndex, fillIndex, indexedTo, unindexed } from '../search/text-index.ts';
-import { isSuperseded, isUnfinished } from '../session/stage.ts';
+import { supersededImports } from '../session/stage.ts';
 import { type TotalCalls, totalCalls } from '../tape/calls.ts';
 import type { SessionInfo } from '../tape/info.ts';
 import { countListed, type ReadQuery, readTapes, type SessionQuery } from '../tape/listing.ts';
@@ -422,20 +422,11 @@ export class HomeStore implements TapeStore {
     if (!fixable) return false;
     if (code === 'content-left') return wipeFile(this.#at.db);
     if (code === 'search-ahead') this.dropSearchIndex();
-    else if (code === 'staging-left' && session !== null) this.#discardSuperseded(session);
+    else if (code === 'staging-left' && session !== null)
+      this.imports.discard(supersededImports(this.#at.writer, this.#at.realm, session));
     // Taking and releasing the lease drains the inbox and removes the stale lease.
     else if (session !== null) this.inbox.drain(session);
     return true;
-  }
-
-  /** Discards what imports left under a name that another session has, or with an id. */
-  #discardSuperseded(ref: string): void {
-    const superseded = this.#at.db.all<{ id: string }>(
-      `SELECT t.ulid AS id FROM tape t WHERE (t.ulid = @ref OR (t.realm = @realm AND t.name = @ref)) AND ${isUnfinished}
-         AND ${isSuperseded}`,
-      { realm: this.#at.realm, ref },
-    );
-    this.imports.discard(superseded.map(({ id }) => id));
   }
 
   /** Updates the graph file and drains inboxes without an owner, as every opening for writing does. */
