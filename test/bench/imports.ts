@@ -11,11 +11,10 @@ import {
 import { isUnchanged, openFile, stateOf } from '@tapedeck/runtime/internal';
 import { openTapeStore } from '@tapedeck/tape';
 import { encodeJson } from '@tapedeck/tape/store';
-import { numberOf } from './child.ts';
+import { peakMemory } from '../support/peak-memory.ts';
 import { cpuOf, type Took, tookBy } from './cpu.ts';
 import { importFile } from './import-file.ts';
 import { gather } from './measure.ts';
-import { sayPeak } from './memory.ts';
 import { oneImport } from './one-import.ts';
 import { rawTable } from './raw.ts';
 import { grouped } from './table.ts';
@@ -148,25 +147,8 @@ async function grown(bench: Bench): Promise<Row[]> {
   ];
 }
 
-/** What an import of a file of any size may take, in MB. */
+/** What `tape import` may take of a file of any size, in MB. */
 const budget = 256;
-
-/** As the verb imports a file, with its settings for little memory. */
-const script = `
-  import { setFlagsFromString } from 'node:v8';
-  import { runInNewContext } from 'node:vm';
-  import { conversationsIn, discover, importConversation, SourceTable, transcriptTools } from '@tapedeck/runtime/import';
-  import { openTapeStore } from '@tapedeck/tape';
-  setFlagsFromString('--semi-space-growth-factor=1 --heap-growing-percent=10 --expose-gc');
-  globalThis.gc = runInNewContext('globalThis.gc');
-  const [file, db] = process.argv.slice(1);
-  const store = openTapeStore(db, { durability: 'full' });
-  const place = { env: {}, home: '/nowhere' };
-  const { files } = await discover({ place, tools: transcriptTools, paths: [file] });
-  for (const conversation of conversationsIn(files))
-    await importConversation(store, conversation, { table: SourceTable.open(db + '.sources') });
-  store.close();
-  ${sayPeak}`;
 
 async function memory(bench: Bench): Promise<Row[]> {
   const peakOf = async (shape: Shape) => {
@@ -174,7 +156,7 @@ async function memory(bench: Bench): Promise<Row[]> {
     mkdirSync(home, { mode: 0o700 });
     const file = join(home, 't.jsonl');
     const { bytes } = writeTranscript(file, shape);
-    const peak = await numberOf(script, file, join(home, 'tape.db'));
+    const { peak } = await peakMemory(join(home, 'home'), ['import', file, '--yes']);
     rmSync(home, { recursive: true });
     return { peak, bytes };
   };

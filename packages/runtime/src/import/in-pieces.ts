@@ -1,5 +1,6 @@
 import { type Draft, type HomeStore, TapeError } from '@tapedeck/tape';
 import type { OnProgress } from '@tapedeck/tape/store';
+import { releaseBehind } from '../lines/collect.ts';
 import { LaterDraft, wholeDraft } from '../plan/later-draft.ts';
 import { bothOf, type Wrote, wroteOf } from './append-drafts.ts';
 
@@ -34,6 +35,7 @@ export function createInPieces(
   let [wrote, done] = [wroteOf([]), 0];
   const became = () => ({ ...(id !== undefined && { id }), wrote });
   try {
+    releaseBehind(drafts.length);
     // Nothing of an import that was killed is continued: its source may have changed since.
     id = store.imports.stage(session, { keys: [], ...(title !== undefined && { title }) }).id;
     for (const chunk of chunksOf(drafts)) {

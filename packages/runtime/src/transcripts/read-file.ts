@@ -1,6 +1,7 @@
 import type { FoundFile } from '../discovery/index.ts';
 import type { FoundInFile } from '../formats/found-in-file.ts';
 import { sessionJsonl } from '../formats/session-jsonl.ts';
+import { releaseBehind } from '../lines/collect.ts';
 import { ImportError } from '../lines/errors.ts';
 import {
   compressionIn,
@@ -173,6 +174,7 @@ export class FileReading implements SourceFile {
     if (first !== undefined && faults > records.length)
       throw mostlyBad(this.path, first, { bad: faults, records: records.length });
     this.#state = reading.state;
+    releaseBehind(records.length);
     const { unfinished } = reading;
     if (unfinished !== undefined && bad.length < placesMax) bad.push({ ...unfinished, why: endsInside });
     return { records, glued, truncated: unfinished === undefined ? 0 : 1, skipped: faults, bad };
