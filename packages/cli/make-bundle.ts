@@ -30,7 +30,7 @@ const later: Readonly<Record<string, RegExp>> = {
   hints: /\/cli\/src\/errors\/(?:codes|describe|hint)/,
   redacts: /\/tape\/src\/(?:secrets\/(?:patterns|redactor)|store\/redacted-call)\.ts/,
   rules: /\/tape\/src\/secrets\/(?:preset|rule-package)\.ts|\/@secretlint\//,
-  rare: /\/tape\/src\/(?:owner\.ts|secrets\/forms|history\/|session\/(?:alias|erase|notify|purge|stage)|store\/(?:backup|migrate|preview|schema-2)|sqlite\/(?:draft-file|lock-holders|private-copy)|origin\/(?:own-log|place-faults)|postgres\/address)/,
+  rare: /\/tape\/src\/(?:owner\.ts|secrets\/forms|history\/|session\/(?:alias|discard|erase|notify|purge|stage)|store\/(?:backup|migrate|preview|schema-2)|sqlite\/(?:draft-file|lock-holders|private-copy)|origin\/(?:own-log|place-faults)|postgres\/address)/,
 };
 
 /** Node.js modules that take long to load, and that many command lines do not need. */

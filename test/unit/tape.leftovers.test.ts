@@ -72,7 +72,8 @@ test('nothing of what a killed import left is in the file once it is discarded, 
   const bytes = () => readdirSync(dir.path).some((name) => readFileSync(dir.file(name)).includes(secret));
   using store = openStore(dir.file('tape.db'));
   const { id } = store.imports.stage('main', { keys: [], title: secret });
-  const drafts = Array.from({ length: sized(30, 20_001, 20_001) }, (_, n) => ({
+  // With the entry that begins it, these are as many as one transaction erases.
+  const drafts = Array.from({ length: sized(30, 19_999, 19_999) }, (_, n) => ({
     ...user(`${secret} ${n}`),
     key: `u${n}`,
   }));

@@ -3,7 +3,7 @@ import type { Db } from '../db/db.ts';
 import { tapeName } from '../entry/name.ts';
 import { erasedAt } from '../history/wipe.ts';
 import { indexedTo, newestId } from '../search/text-index.ts';
-import { isSuperseded, isUnfinished } from '../session/stage.ts';
+import { isSuperseded, isUnfinished } from '../session/discard.ts';
 import { isLive, type LeaseRow } from '../tape/lease.ts';
 import { refIn, type TapeRow } from '../tape/tape.ts';
 import { viewVersions } from '../view/select.ts';

@@ -14,28 +14,38 @@ export interface Erasing {
   readonly epoch: number;
 }
 
+/** What was erased at once. */
+export interface Erasure {
+  /** How many entries lost their content. */
+  readonly erased: number;
+  /** Whether nothing is left of it. */
+  readonly isWhole: boolean;
+}
+
 /**
  * Erases the content of all own entries of some tapes, as redactions do, and what is stored beside these, in the caller's
- * transaction, which marks that the file may still have it. Returns how many entries lost their content. Once these are `most`,
- * the rest is left to another transaction.
+ * transaction, which marks that the file may still have it. Once `most` entries or some more have lost their content, the rest
+ * is left to another transaction.
  */
 export function eraseTapes(
   writer: Writer,
   erasing: readonly Erasing[],
   { reason, most = Number.POSITIVE_INFINITY }: { readonly reason: string; readonly most?: number },
-): number {
+): Erasure {
   const { db } = writer;
-  let erased = 0;
+  let [erased, isWhole] = [0, true];
   markErased(writer);
   // The trigger that lets nothing else be erased looks for the redaction of each entry.
   db.exec(`CREATE INDEX entry_redacted ON entry (tape_id, ref) WHERE mark = 'redaction'`);
   for (const { tape, epoch } of erasing) {
-    erased += eraseEntries(writer, tape, { reason, epoch, most: most - erased });
-    if (erased >= most) break;
+    const own = eraseEntries(writer, tape, { reason, epoch, most: most - erased });
+    erased += own.erased;
+    isWhole &&= own.isWhole;
+    if (!isWhole) break;
     emptyBeside(db, tape);
   }
   db.exec('DROP INDEX entry_redacted');
-  return erased;
+  return { erased, isWhole };
 }
 
 /**
@@ -53,14 +63,15 @@ interface Body {
 
 const pageRows = 500;
 
-/** Erases the content of the entries of a tape, and returns of how many. The redactions come behind its head. */
+/** Erases the content of the entries of a tape. The redactions come behind its head. */
 function eraseEntries(
   writer: Writer,
   tape: TapeRow,
   { reason, epoch, most }: { readonly reason: string; readonly epoch: number; readonly most: number },
-): number {
+): Erasure {
   const { db } = writer;
   let now = tape;
+  let isWhole = false;
   const ids: number[] = [];
   for (let after = tape.base_seq; ; ) {
     // The sign keeps the positions of redactions from being read one after another: their targets have an index.
@@ -70,6 +81,8 @@ function eraseEntries(
          FROM entry WHERE tape_id = @tape AND seq > @after AND seq <= @head AND ${hasContent} ORDER BY seq LIMIT @limit`,
       { tape: tape.id, after, head: tape.head_seq, limit: pageRows },
     );
+    isWhole = page.length === 0;
+    if (isWhole || ids.length >= most) break;
     // A bundle may have brought a redaction alone.
     const drafts = page
       .filter(({ isRedacted }) => isRedacted === 0)
@@ -84,12 +97,11 @@ function eraseEntries(
       db.run('DELETE FROM absent WHERE tape_id = @tape AND seq = @seq', { tape: tape.id, seq });
     }
     ids.push(...page.map(({ id }) => id));
-    if (page.length < pageRows || ids.length >= most) break;
     after = page.at(-1)?.seq ?? after;
   }
   db.forgetWords(ids);
   crashPoint('purge/bodies');
-  return ids.length;
+  return { erased: ids.length, isWhole };
 }
 
 /** Removes what is stored of a session beside its entries: bytes, sums, an inbox, what was saved of an answer, its title. */

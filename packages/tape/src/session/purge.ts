@@ -120,7 +120,7 @@ export function purgeTape(
     tape: one,
     epoch: one.id === tape.id ? epoch : one.epoch + 1,
   }));
-  const erased = eraseTapes(writer, erasing, { reason });
+  const { erased } = eraseTapes(writer, erasing, { reason });
   for (const { tape: one, epoch: own } of erasing)
     moveLifecycle(writer, tapeById(writer.db, one.id), { lifecycle: 'purged', epoch: own });
   return { session: tape.name, id: tape.ulid, erased, repeated: false, quotedBy };

@@ -26,7 +26,7 @@ import {
 import { type Elsewhere, nothingElsewhere } from '../origin/elsewhere.ts';
 import type { ProgressOptions } from '../progress.ts';
 import { dropIndex, fillIndex, indexedTo, unindexed } from '../search/text-index.ts';
-import { supersededImports } from '../session/stage.ts';
+import { supersededImports } from '../session/discard.ts';
 import { type TotalCalls, totalCalls } from '../tape/calls.ts';
 import type { SessionInfo } from '../tape/info.ts';
 import { countListed, type ReadQuery, readTapes, type SessionQuery } from '../tape/listing.ts';

@@ -2,15 +2,12 @@ import { encodeDraft } from '../entry/encode.ts';
 import type { Draft } from '../entry/entry.ts';
 import { wipeFile } from '../history/wipe.ts';
 import {
-  appendStaged,
   discardSome,
-  publishTapes,
-  type StageInit,
-  stageTape,
   type UnfinishedImport,
   type UnfinishedQuery,
   unfinishedImports,
-} from '../session/stage.ts';
+} from '../session/discard.ts';
+import { appendStaged, publishTapes, type StageInit, stageTape } from '../session/stage.ts';
 import { type Appended, receipt } from '../tape/append.ts';
 import { infoOf, type SessionInfo } from '../tape/info.ts';
 import type { Connection } from './connection.ts';
@@ -52,10 +49,10 @@ export function importsOn(at: Connection): InProcess<Imports> {
       assertArgument(ids, 'texts', 'discard imports', 'the ids');
       let erased = 0;
       for (const id of ids)
-        for (let isDone = false; !isDone; ) {
+        for (let isWhole = false; !isWhole; ) {
           const some = db.writeAndWipe(() => discardSome(writer, id));
           erased += some.erased;
-          isDone = some.isDone;
+          isWhole = some.isWhole;
         }
       return { erased, wiped: wipeFile(db) };
     },
