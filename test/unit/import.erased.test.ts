@@ -151,6 +151,19 @@ test('what was erased of a session that was resumed under new ids stays so where
   expect(JSON.stringify(view(store.views.entries('s-2')).messages)).toContain('u4 typed');
 });
 
+test('a prompt that was left in a session that was resumed under new ids is stored once', () => {
+  const store = openStore();
+  const typed = (uuid: string, parent: string) => ({
+    ...person({ uuid, parent }, `${uuid} typed`),
+    sessionId: 's-2',
+  });
+  const on = [...copied(ended, 'c-'), typed('u2', 'c-a1')];
+  const left = [...on, typed('u3', 'c-u1')];
+  for (const file of [ended, on]) take(store, file);
+  for (const file of [left, [...left, typed('u4', 'u2')]]) takeOnce(store, file);
+  for (const text of ['u3 typed', 'u4 typed']) expect([text, said(store, text)]).toEqual([text, 1]);
+});
+
 test('a prompt that was erased names no branch that inherits it', () => {
   const store = openStore();
   const left = [

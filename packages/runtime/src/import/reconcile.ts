@@ -123,10 +123,13 @@ export function reconcile(
     return resumed !== undefined && isOwn ? behindResumed(store, plan, whole, resumed) : whole;
   };
   const forkedFirst = new Map<string, Reconciled>();
+  /** Of what continues another session, or where records were erased, a branch is found once its session is rewound. */
+  const isPlain = () =>
+    [erasedElsewhere, exported, beginning, resumed].every((one) => one === undefined) && as === undefined;
   /** What a session shows would be in none between its rewind and the fork of the branch that has it: that comes first. */
   const forkFirst = (parent: ConversationPlan, session: string, left: string): void => {
     const given = branchWith(plan, parent, left);
-    if (given === undefined) return;
+    if (given === undefined || !isPlain()) return;
     const branch = planned(given);
     const common = begunOf(branch, { id: '', spine: parent.spine })?.count ?? 0;
     const from = { session, earlier: [] };
