@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Source, SourceTable } from '@tapedeck/runtime/import';
 import { type HomeStore, TapeError } from '@tapedeck/tape';
-import { nameFault, type UnfinishedImport } from '@tapedeck/tape/store';
+import { nameFault } from '@tapedeck/tape/store';
 import { userHome } from '../config/searched.ts';
 import type { Context } from '../context.ts';
 import { NotFoundError } from '../errors/kinds.ts';
@@ -34,7 +34,9 @@ export async function forgetSource(
   await (dryRun ? reading : writing)(async (store) => {
     const look = await holdingsOf(store, origins);
     const found = look();
-    const left = leftOf(store, origins);
+    const isMeant = ({ origin: { tool, main } }: { readonly origin: Origin }) =>
+      origins.some((one) => one.tool === tool && one.main === main);
+    const left = leftIn(store).filter(isMeant);
     if (!dryRun) {
       // Remembered first: a process that is killed in between erases the rest when it is repeated.
       await remember(store, origins, found);
@@ -48,7 +50,7 @@ export async function forgetSource(
       await erase(found);
       // An import that was under way can have made a session just before it saw that the source was forgotten, or a copy was erased.
       await erase(look());
-      const staged = leftOf(store, origins);
+      const staged = leftIn(store).filter(isMeant);
       if (staged.length > 0) store.imports.discard(staged.map(({ id }) => id));
     }
     const touched = found.filter(({ isCopy, seqs }) => !isCopy || seqs.length > 0);
@@ -63,14 +65,6 @@ export async function forgetSource(
     });
   });
   return exit.done;
-}
-
-/** What imports of some conversations write now, or left when they were killed, and no reader sees. */
-function leftOf(store: HomeStore, origins: readonly Origin[]): readonly UnfinishedImport[] {
-  return leftIn(store).flatMap(({ left, origin }) => {
-    const isMeant = origins.some(({ tool, main }) => origin.tool === tool && origin.main === main);
-    return isMeant ? [left] : [];
-  });
 }
 
 /** What a word names: conversations, and the files of them that are known. */
@@ -110,7 +104,7 @@ function originNamed(store: HomeStore, named: string): Origin | undefined {
     const one = originIn(store, id);
     if (one?.main === named) return one;
   }
-  return leftIn(store).find(({ left, origin }) => origin.main === named || left.session === named)?.origin;
+  return leftIn(store).find(({ session, origin }) => origin.main === named || session === named)?.origin;
 }
 
 /** What can be said of the transcripts of a file or folder of which none was read. */

@@ -33,17 +33,11 @@ function originSaidBy(entry: Entry | undefined): Origin | undefined {
   return { tool: String(format), main: String(session) };
 }
 
-/** What an import that was not finished has written, with the conversation that it is of. */
-export interface Left {
-  readonly left: UnfinishedImport;
-  readonly origin: Origin;
-}
-
-/** What imports of any conversations write now, or left when they were killed. */
-export function leftIn(store: HomeStore): readonly Left[] {
+/** What imports of conversations write now, or left when they were killed, and no reader sees; with where it is from. */
+export function leftIn(store: HomeStore): readonly (UnfinishedImport & { readonly origin: Origin })[] {
   return store.imports.unfinished({ allRealms: true }).flatMap((left) => {
     const origin = originSaidBy(left.first);
-    return origin === undefined ? [] : [{ left, origin }];
+    return origin === undefined ? [] : [{ ...left, origin }];
   });
 }
 

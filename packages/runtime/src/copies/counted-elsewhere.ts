@@ -4,7 +4,7 @@ import { answerId, firstAnswer } from '../imported/first-said.ts';
 import type { Counted } from '../imported/imported.ts';
 import { countsOf, type SharedCounts, together } from '../imported/ledger.ts';
 import { type Origins, sessionOf } from '../imported/origins.ts';
-import type { ConversationPlan, ImportPlan } from '../plan/plan.ts';
+import type { ConversationPlan, ImportPlan, SaidIn } from '../plan/plan.ts';
 import { copiesIn } from './copies.ts';
 
 /** Who else may have counted the tokens of a conversation. */
@@ -54,7 +54,7 @@ function countsElsewhere(
     copyOf,
     conversations,
   }: Pick<ImportPlan, 'format' | 'session' | 'copyOf' | 'conversations'>,
-  { key, spine }: Pick<ConversationPlan, 'key' | 'spine'>,
+  { key, spine }: SaidIn,
   own: string | undefined,
 ): readonly Counted[] {
   const copies = copiesIn(store);

@@ -3,13 +3,13 @@ import type { Cleaner } from '../imported/cleaner.ts';
 import { asideLeft, isErased } from '../imported/erased.ts';
 import { QuotedTexts } from '../imported/quoted-texts.ts';
 import { wholeDraft } from '../plan/later-draft.ts';
-import type { ConversationPlan, ImportPlan } from '../plan/plan.ts';
+import type { ImportPlan, SaidIn } from '../plan/plan.ts';
 import { copiesIn } from './copies.ts';
 
 /** What of a plan was erased in sessions of a home, and what else in it quotes that. */
 export interface ErasedInPlan {
   /** Whether what a conversation has in a place was erased. */
-  has(conversation: Pick<ConversationPlan, 'key' | 'spine'>, place: number): boolean;
+  has(conversation: SaidIn, place: number): boolean;
   /** Whether a record beside a conversation was erased, or quotes what was. */
   hasAside(draft: Draft): boolean;
   /** Whether a title quotes what was erased. */
@@ -25,7 +25,7 @@ export function erasedIn(
   const records = copiesIn(store).erased();
   const exported = exportedKeys(store, plan);
   if (records.isEmpty && exported.size === 0) return undefined;
-  const has = (conversation: Pick<ConversationPlan, 'key' | 'spine'>, place: number) =>
+  const has = (conversation: SaidIn, place: number) =>
     exported.has(conversation.spine[place]?.key ?? '') || records.has(conversation, place);
   let known: QuotedTexts | undefined;
   const texts = () => {

@@ -2,7 +2,7 @@ import type { Entry, HomeStore, Json, JsonObject, Seq } from '@tapedeck/tape';
 import { hasOwnId, isOfImport, keyOf, requestOf } from '../imported/imported.ts';
 import type { SessionFacts } from '../imported/session-facts.ts';
 import { wholeDraft } from '../plan/later-draft.ts';
-import { type ConversationPlan, isAside } from '../plan/plan.ts';
+import { isAside, type SaidIn } from '../plan/plan.ts';
 
 /** An entry that was erased, and what its redaction has left of it. */
 interface Erased {
@@ -59,7 +59,7 @@ export class ErasedRecords {
   }
 
   /** Whether what a conversation has in a place was erased in one of the sessions. */
-  has(conversation: Pick<ConversationPlan, 'key' | 'spine'>, place: number): boolean {
+  has(conversation: SaidIn, place: number): boolean {
     const { spine } = conversation;
     const draft = spine[place];
     if (draft === undefined) return false;

@@ -9,7 +9,7 @@
 import type { Draft, Entry, HomeStore, JsonObject, Seq } from '@tapedeck/tape';
 import { clientCalls, importedEvent, isObject } from '@tapedeck/tape/internal';
 import { sha256 } from '@tapedeck/tape/store';
-import type { Base, ConversationPlan } from '../plan/plan.ts';
+import type { Base, SaidIn } from '../plan/plan.ts';
 import { withAncestors } from './ancestors.ts';
 import { isErased } from './erased.ts';
 
@@ -53,7 +53,7 @@ export interface Imported {
   /** What was erased in other sessions that have the same records, wherever they have them, and what beside them quotes it. */
   readonly erasedElsewhere?:
     | {
-        has(conversation: Pick<ConversationPlan, 'key' | 'spine'>, place: number): boolean;
+        has(conversation: SaidIn, place: number): boolean;
         hasAside(draft: Draft): boolean;
       }
     | undefined;

@@ -56,6 +56,9 @@ export interface Base {
   readonly inherited?: (key: string) => string | undefined;
 }
 
+/** What a conversation says, by the key of it. */
+export type SaidIn = Pick<ConversationPlan, 'key' | 'spine'>;
+
 /** One conversation of a source, which becomes one session. */
 export interface ConversationPlan {
   /** Stays the same however far the source has grown. */

@@ -23,7 +23,7 @@ type Row = readonly [
   line: number,
   /** Also the size of what was digested. */
   offset: number,
-  /** Null where there is none, as of nearly every file. */
+  /** Null for an empty list, which nearly every file has. */
   blocks: readonly string[] | null,
   tail: string,
   project?: string | null,
@@ -48,7 +48,7 @@ export function rowOf(source: Source): Row {
 /** Reads a source from the list on a line of the table; undefined for any other list. Pure. */
 export function sourceIn(row: readonly unknown[]): Source | undefined {
   if (!isRow(row)) return undefined;
-  // By their places: as a list is taken apart, each of its values would be asked for in turn.
+  // By their places: to take a list apart calls its iterator for each value.
   const { 1: path, 2: device, 3: inode, 4: size, 5: modified, 6: tool, 7: session, 8: main, 9: role } = row;
   const { 10: at, 11: line, 12: offset, 13: blocks, 14: tail, 15: project, 16: first, 17: rest } = row;
   const read = { line, offset, digest: { size: offset, blocks: blocks ?? [], tail } };
