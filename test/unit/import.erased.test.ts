@@ -18,6 +18,11 @@ const own = (store: SqliteTapeStore): Entry[] =>
 const said = (store: SqliteTapeStore, text: string): number =>
   own(store).filter(({ payload }) => JSON.stringify(payload).includes(text)).length;
 
+/** How many messages of a home have a text: a branch has it as its title, too. */
+const stored = (store: SqliteTapeStore, text: string): number =>
+  own(store).filter(({ kind, payload }) => kind === 'message' && JSON.stringify(payload).includes(text))
+    .length;
+
 /** Erases the messages and results of a session that have a text. */
 function erase(store: SqliteTapeStore, session: string, text: string): void {
   const found = [...store.entries.read(session)].filter(({ payload }) =>
@@ -145,7 +150,7 @@ test('what was erased of a session that was resumed under new ids stays so where
   const left = [...on, prompt('u3', 'c-u1')];
   takeOnce(store, left);
   takeOnce(store, [...left, prompt('u4', 'u2')]);
-  for (const text of ['u3 typed', 'u4 typed']) expect([text, said(store, text)]).toEqual([text, 1]);
+  for (const text of ['u3 typed', 'u4 typed']) expect([text, stored(store, text)]).toEqual([text, 1]);
   for (const text of [secret, 'the first', 'the second', 'hello', 'read'])
     expect([text, said(store, text)]).toEqual([text, 0]);
   expect(JSON.stringify(view(store.views.entries('s-2')).messages)).toContain('u4 typed');
@@ -161,7 +166,8 @@ test('a prompt that was left in a session that was resumed under new ids is stor
   const left = [...on, typed('u3', 'c-u1')];
   for (const file of [ended, on]) take(store, file);
   for (const file of [left, [...left, typed('u4', 'u2')]]) takeOnce(store, file);
-  for (const text of ['u3 typed', 'u4 typed']) expect([text, said(store, text)]).toEqual([text, 1]);
+  for (const text of ['u3 typed', 'u4 typed']) expect([text, stored(store, text)]).toEqual([text, 1]);
+  expect(store.sessions.find('s-2-branch-u3')?.title).toBe('u3 typed');
 });
 
 test('a prompt that was erased names no branch that inherits it', () => {

@@ -90,6 +90,23 @@ async function continued(store: SqliteTapeStore, session: string): Promise<reado
   }
 }
 
+/** A transcript, and the same one once a prompt was typed anew behind a record of it. */
+const leaves = (records: readonly Raw[], parent: string, sessionId: string): Raw[] => [
+  ...records,
+  { ...person({ uuid: 'l9', parent }, 'typed anew'), sessionId },
+];
+const resumed: readonly Raw[] = [
+  ...begun.map(renamed),
+  person({ uuid: 'c2', parent: 'r-a1' }, 'go on'),
+  model({ uuid: 'c3', parent: 'c2' }, [says('went on')], { usage }),
+].map(own('s-2'));
+const summarised = compacted.map(({ compactMetadata: _, ...record }): Raw => record);
+const behindCompacted: readonly Raw[] = [
+  ...summarised.slice(2).map(forked),
+  person({ uuid: 'c2', parent: 'a2' }, 'elsewhere'),
+  model({ uuid: 'c3', parent: 'c2' }, [says('went elsewhere')], { usage }),
+].map(own('s-2'));
+
 const scenes: Readonly<{ [name: string]: Scene }> = {
   'branches and a subagent': {
     files: () => [[...tree]],
@@ -147,6 +164,58 @@ const scenes: Readonly<{ [name: string]: Scene }> = {
       store.entries.append('main', [assistant('Found that.')]);
     },
     files: (store) => continued(store, 'main'),
+    forks: 2,
+  },
+  'a continued export, of which a prompt was typed anew since': {
+    prepare: async (store) => {
+      store.sessions.open('main');
+      store.entries.append('main', [user('First.'), assistant('Found.')]);
+      take(
+        store,
+        (await continued(store, 'main')).map((records) => records.slice(0, -1)),
+      );
+    },
+    files: (store) => continued(store, 'main'),
+    forks: 2,
+  },
+  'a session that was resumed under new ids, of which a prompt was typed anew since': {
+    prepare: (store) => take(store, [[...tree.slice(0, 3)], resumed]),
+    files: () => [leaves(resumed, 'r-a1', 's-2')],
+    forks: 2,
+  },
+  'a copy from a compaction on, of which a prompt was typed anew since': {
+    prepare: (store) => take(store, [summarised, behindCompacted]),
+    files: () => [leaves(behindCompacted, 'a2', 's-2')],
+    forks: 2,
+  },
+  'a source of which a prompt was typed anew since another record was erased': {
+    prepare: (store) => {
+      take(store, [[...begun, person({ uuid: 'u2', parent: 'a1' }, 'do it')]]);
+      store.entries.redact('s-1', [3], 'private');
+    },
+    files: () => [[...tree]],
+    forks: 3,
+  },
+  'a source of which prompts were typed anew since, on the way back': {
+    prepare: (store) =>
+      take(store, [
+        [
+          ...begun,
+          person({ uuid: 'u2', parent: 'a1' }, 'do it'),
+          model({ uuid: 'a2', parent: 'u2' }, [says('did it')], { usage }),
+          person({ uuid: 'u3', parent: 'a2' }, 'more of it'),
+        ],
+      ]),
+    files: () => [
+      [
+        ...begun,
+        person({ uuid: 'u2', parent: 'a1' }, 'do it'),
+        model({ uuid: 'a2', parent: 'u2' }, [says('did it')], { usage }),
+        person({ uuid: 'u3', parent: 'a2' }, 'more of it'),
+        person({ uuid: 'u4', parent: 'a2' }, 'less of it'),
+        person({ uuid: 'u5', parent: 'a1' }, 'leave it'),
+      ],
+    ],
     forks: 2,
   },
 };

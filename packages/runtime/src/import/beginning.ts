@@ -23,9 +23,9 @@ export function beginningOf(
     readonly originOf: (timestamp: string | undefined) => Draft;
   },
 ): readonly Draft[] {
-  const { begun, common, conversation, erasedElsewhere } = writing;
+  const { common, conversation, erasedElsewhere } = writing;
   const { spine } = conversation;
-  const from = begun?.count ?? common ?? same;
+  const from = common ?? same;
   const left = spine
     .slice(from, same)
     .filter(({ key = '' }, i) => !erased.has(key) && erasedElsewhere?.has(conversation, from + i) !== true);

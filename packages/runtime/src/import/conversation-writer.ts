@@ -203,8 +203,8 @@ export class ConversationWriter {
       const tape = this.#read(isNew);
       if (!isNew && isParted(this.#store, this.#writing, { ...tape, session: this.#session }))
         return this.#goOnBeside(tape);
-      const left = isNew ? undefined : leftOf(tape);
-      if (left !== undefined) this.#writing.onLeaving(this.#session, left);
+      const left = isNew ? new Set<string>() : leftOf(tape);
+      if (left.size > 0) this.#writing.onLeaving(this.#session, left);
       try {
         const first = isNew ? begin(tape.change.same, tape.imported.erased) : [];
         const wrote = this.#append(tape, first);
@@ -418,10 +418,12 @@ export function rewindDraft(to: Seq): Draft {
   return { kind: 'rewind', mark: 'rewind', ref: to, payload: { to, mode: rewindMode } };
 }
 
-/** The key of the first that a session shows no more once it is written. */
-function leftOf({ imported, change: { rewindTo } }: ReadTape): string | undefined {
-  if (rewindTo === undefined) return undefined;
-  return spineOf(imported.shown).find(({ seq }) => seq > rewindTo)?.key;
+/** The keys of what a session shows no more once it is written. */
+function leftOf({
+  imported,
+  change: { rewindTo = Number.POSITIVE_INFINITY },
+}: ReadTape): ReadonlySet<string> {
+  return new Set(spineOf(imported.shown).flatMap(({ seq, key }) => (seq > rewindTo ? key : [])));
 }
 
 function isForgotten(error: unknown): error is ImportError {

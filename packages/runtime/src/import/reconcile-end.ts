@@ -6,7 +6,7 @@ import { wholeDraft } from '../plan/later-draft.ts';
 import { type ConversationPlan, isAside } from '../plan/plan.ts';
 import { appendDrafts } from './append-drafts.ts';
 import { rewindDraft } from './conversation-writer.ts';
-import { prepared } from './reconcile.ts';
+import { prepared } from './prepared.ts';
 import type { Reconciled } from './reconciled.ts';
 
 /** A session as an import left it. */

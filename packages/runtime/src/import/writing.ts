@@ -24,16 +24,16 @@ export interface Writing {
   readonly counted: ReadonlyMap<string, JsonObject>;
   /** What the conversations of the source have counted here. */
   readonly tree: SharedCounts | undefined;
-  /** What it has in common with its parent, where the session of that is as it was just written. */
+  /** What it begins with, as a branch, where the session of its parent is as it was just written. */
   readonly begun: Begun | undefined;
-  /** How many drafts it has in common with its parent, where that is not written yet. */
-  readonly common?: number | undefined;
+  /** How many of its drafts its parent has, too; undefined where it is no branch. */
+  readonly common: number | undefined;
   /** What was erased of it here: who names the session wants it again. */
   readonly erasedElsewhere: ErasedInPlan | undefined;
   readonly rewritten: boolean;
   readonly as: string | undefined;
   readonly origins: Origins;
   readonly onAdded: OnProgress | undefined;
-  /** Called before a session is rewound, with the key of the first that it then shows no more. */
-  readonly onLeaving: (session: string, left: string) => void;
+  /** Called before a session is rewound, with the keys of what it then shows no more. */
+  readonly onLeaving: (session: string, left: ReadonlySet<string>) => void;
 }

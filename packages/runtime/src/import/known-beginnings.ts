@@ -1,0 +1,114 @@
+import type { Draft, HomeStore } from '@tapedeck/tape';
+import { beginningIn, behindCompaction } from '../copies/behind-compaction.ts';
+import type { ErasedInPlan } from '../copies/erased-in-plan.ts';
+import { behindResumed, type Resumed, resumedFrom } from '../copies/resumed.ts';
+import type { Cleaner } from '../imported/cleaner.ts';
+import { continuedFrom } from '../imported/copy-notes.ts';
+import { type Origins, sessionOf } from '../imported/origins.ts';
+import type { Base, ConversationPlan, DerivedEdge, ImportPlan } from '../plan/plan.ts';
+import { type Exported, exportedOf, hasBase, withBase } from './base.ts';
+import { prepared } from './prepared.ts';
+
+/** How conversations are prepared. */
+interface Preparing {
+  readonly clean: Cleaner | undefined;
+  readonly as: string | undefined;
+  readonly origins: Origins;
+  readonly erasedElsewhere: ErasedInPlan | undefined;
+}
+
+/**
+ * Prepares the conversations of a plan, parents first, and takes from each what the home has of its beginning: in the session that
+ * was exported, or resumed under new ids. One that begins at a compaction begins with what the home has before that.
+ */
+export class KnownBeginnings {
+  /** The session that the transcript was exported of. */
+  readonly exportOf: Exported | undefined;
+  /** The same, where the conversations are forks of it. */
+  readonly exported: Exported | undefined;
+  readonly #compaction: ReturnType<typeof beginningIn>;
+  readonly #store: HomeStore;
+  readonly #plan: ImportPlan;
+  readonly #preparing: Preparing;
+  /** What was made of drafts that conversations share: of one conversation alone nothing is shared. */
+  readonly #made: Map<Draft, Draft> | undefined;
+  /** What the plan has of each conversation, prepared, where nothing was taken from its beginning. */
+  readonly #wholes = new Map<string, readonly Draft[]>();
+  readonly #bases = new Map<string, Base>();
+  #resumed: Resumed | undefined;
+
+  constructor(store: HomeStore, plan: ImportPlan, preparing: Preparing) {
+    [this.#store, this.#plan, this.#preparing] = [store, plan, preparing];
+    this.exportOf = exportedOf(store, plan);
+    this.exported =
+      this.exportOf !== undefined && isBased(store, plan, this.exportOf, preparing)
+        ? this.exportOf
+        : undefined;
+    // Who names the session wants another one beside those that are here.
+    this.#compaction = preparing.as === undefined ? beginningIn(store, plan, preparing.origins) : undefined;
+    this.#made = plan.conversations.some(({ kind }) => kind === 'branch') ? new Map() : undefined;
+  }
+
+  /** A conversation of the plan, as it is written behind what the home has of it. */
+  behind(given: ConversationPlan): ConversationPlan {
+    const { as, origins } = this.#preparing;
+    const [store, plan, compaction] = [this.#store, this.#plan, this.#compaction];
+    const whole = this.#prepared(given);
+    if (whole.kind === 'main' && as === undefined && whole.base === undefined && compaction === undefined)
+      this.#resumed = resumedFrom(store, plan, whole, origins);
+    const isOwn = whole.kind === 'main' || whole.kind === 'branch';
+    const found =
+      compaction !== undefined
+        ? behindCompaction(whole, compaction)
+        : this.#resumed !== undefined && isOwn
+          ? behindResumed(store, plan, whole, this.#resumed)
+          : whole;
+    if (found.base !== undefined) this.#bases.set(found.key, found.base);
+    return found;
+  }
+
+  /** The edges that a session of the plan says: what has the base, or what precedes the compaction, says how that follows. */
+  edgesOf(conversation: string): readonly DerivedEdge[] {
+    const places = this.#bases.get(conversation)?.places;
+    const kept = new Set(this.#compaction?.kept.map(({ key }) => key));
+    return this.#plan.derived.filter(({ of }) => places?.has(of) !== true && !kept.has(of));
+  }
+
+  #prepared(given: ConversationPlan): ConversationPlan {
+    const { clean, erasedElsewhere } = this.#preparing;
+    const known = this.exported === undefined ? given : withBase(given, this.exported);
+    const begun = known.base === undefined ? this.#wholes.get(known.parent?.key ?? '') : undefined;
+    const whole = withoutErasedTitle(prepared(known, clean, this.#made, begun), erasedElsewhere);
+    if (this.#made !== undefined && known.base === undefined) this.#wholes.set(whole.key, whole.spine);
+    return whole;
+  }
+}
+
+/**
+ * Whether the session of a plan, if it is there already, has what the exported session has of it, or was forked from that
+ * elsewhere.
+ */
+function isBased(
+  store: HomeStore,
+  { format, session, conversations: [main] }: ImportPlan,
+  exported: Exported,
+  { as, origins }: Pick<Preparing, 'as' | 'origins'>,
+): boolean {
+  const base = main && withBase(main, exported).base;
+  if (base === undefined) return true;
+  const origin = JSON.stringify({ format, session });
+  const own = as ?? sessionOf(store, { format, session }) ?? origins.find(origin)?.session;
+  const info = own === undefined ? undefined : store.sessions.find(own);
+  return (
+    info === undefined || hasBase(store, info.id, base) || continuedFrom(store, info.id) === exported.session
+  );
+}
+
+/** A conversation without its title, if that quotes what was erased. */
+function withoutErasedTitle(
+  conversation: ConversationPlan,
+  erased: Pick<ErasedInPlan, 'hasTitle'> | undefined,
+): ConversationPlan {
+  const { title, ...others } = conversation;
+  return title !== undefined && erased?.hasTitle(title) === true ? others : conversation;
+}
