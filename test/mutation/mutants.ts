@@ -40,15 +40,15 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'an import forks a session, and writes then what that has',
-    file: runtime('import/conversation-writer'),
-    find: 'const { session, repeated } = this.#store.lineage.fork(parent, whole);',
-    replace: `const { session, repeated } = this.#store.lineage.fork(parent, { ...whole, first: [] });
-        if (!repeated) this.#store.entries.append(session, first);`,
+    file: runtime('import/fork-session'),
+    find: 'const { session: name, repeated } = store.lineage.fork(parent, whole);',
+    replace: `const { session: name, repeated } = store.lineage.fork(parent, { ...whole, first: [] });
+      if (!repeated) store.entries.append(name, first);`,
     test: 'test/unit/import.stops.test.ts',
   },
   {
     name: 'what is forgotten just before an import forks a session is in that',
-    file: runtime('import/conversation-writer'),
+    file: runtime('import/fork-session'),
     find: 'expectHead: headHash, first }',
     replace: 'first }',
     test: 'test/integration/import.processes.test.ts',

@@ -5,7 +5,7 @@ import { importedIn, isImportRewind, isSaid, keyOf } from '../imported/imported.
 import { wholeDraft } from '../plan/later-draft.ts';
 import { type ConversationPlan, isAside } from '../plan/plan.ts';
 import { appendDrafts } from './append-drafts.ts';
-import { rewindDraft } from './conversation-writer.ts';
+import { rewindDraft } from './batch.ts';
 import { prepared } from './prepared.ts';
 import type { Reconciled } from './reconciled.ts';
 

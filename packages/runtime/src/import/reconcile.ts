@@ -1,10 +1,10 @@
 /**
  * Transcripts on tapes: `reconcile.ts` makes the sessions of a home read as a plan does. `known-beginnings.ts` takes from its
  * conversations what the home has of them (`base.ts`), `plan-writer.ts` says in which order they are written and from which
- * sessions they are forked (`left-branches.ts`, `forked-from.ts`), and `conversation-writer.ts` writes one, behind what its
- * session has of it (`read-tape.ts`, `read-fork.ts`, `parted.ts`). `reconcile-end.ts` writes the end of a file that grew, without
- * reading the rest. What others forgot or erased meanwhile is erased here, too (`forgotten-meanwhile.ts`,
- * `erased-meanwhile.ts`). Imports `edges` and what lies below.
+ * sessions they are forked (`left-branches.ts`, `forked-from.ts`), and `conversation-writer.ts` writes one to one of its
+ * sessions (`written-session.ts`), behind what that has of it (`read-tape.ts`, `parted.ts`), or forks it (`fork-session.ts`).
+ * `reconcile-end.ts` writes the end of a file that grew, without reading the rest. What others forgot or erased meanwhile is
+ * erased here, too (`forgotten-meanwhile.ts`, `erased-meanwhile.ts`). Imports `edges` and what lies below.
  */
 
 import type { HomeStore } from '@tapedeck/tape';
