@@ -1,5 +1,5 @@
-import type { Member, Step } from './family.ts';
 import { type Point, type Points, Ways, wentOnFirst } from './points.ts';
+import type { Member, Step } from './step.ts';
 
 /** A session of a tool, as far as it is here. */
 export interface Source {

@@ -3,7 +3,7 @@ import { firstKeyIn } from '../imported/first-said.ts';
 import { sessionOf } from '../imported/origins.ts';
 import type { ConversationPlan, ImportPlan } from '../plan/plan.ts';
 import { copiesIn } from './copies.ts';
-import type { Begun } from './family.ts';
+import { type Begun, branching, shows } from './walk.ts';
 
 /** The session from which a conversation forks, where, and how many drafts of the conversation precede that. */
 export interface CopiedPart {
@@ -40,7 +40,7 @@ export function copiedIn(
   const { format, copyOf } = plan;
   const preferred =
     from?.session ?? (copyOf === undefined ? undefined : sessionOf(store, { format, session: copyOf }));
-  const at = family.branching(conversation, preferred && store.sessions.find(preferred)?.id, begun);
+  const at = branching(family, conversation, preferred && store.sessions.find(preferred)?.id, begun);
   return at && { at: at.id, cut: at.cut, count: at.count, erased: family.erased };
 }
 
@@ -54,7 +54,8 @@ export function isAsItWas(
   if (kind !== 'branch' || base !== undefined || as !== undefined) return false;
   const id = store.sessions.find(session)?.id ?? '';
   const family = copiesIn(store).family(firstKeyIn(conversation));
-  return family?.shows(id, conversation, begun) === true && hasAsides(store, id, conversation);
+  const isShown = family !== undefined && shows(family, id, conversation, begun);
+  return isShown && hasAsides(store, id, conversation);
 }
 
 /** The keys of those records of a conversation that are no part of it, and that a session has up to a position. */

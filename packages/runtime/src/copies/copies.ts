@@ -1,12 +1,12 @@
 /**
- * Copies: the sessions of the home that begin alike, by the ids of their records (`copies.ts`) as trees
- * (`family.ts`), or by what they say, whatever their ids are (`beginnings.ts`, `resemblance.ts`), of which `alike.ts` and
- * `points.ts` conclude which one is the source. So a copy is written once, behind its source (`copied.ts`, `resumed.ts`,
- * `behind-compaction.ts`), and its tokens are counted once (`counted-elsewhere.ts`). Imports `imported` and what lies
- * below.
+ * Copies: the sessions of the home that begin alike (`copies.ts`), by the ids of their records as trees (`family.ts`), along which
+ * `walk.ts` finds a conversation, or by what they say, whatever their ids are (`beginnings.ts`, `resemblance.ts`), of which
+ * `alike.ts` and `points.ts` conclude which one is the source. So a copy is written once, behind its source (`copied.ts`,
+ * `resumed.ts`, `behind-compaction.ts`), and its tokens are counted once (`counted-elsewhere.ts`). Imports `imported` and what
+ * lies below.
  */
 
-import type { Draft, HomeStore, Seq, SessionInfo } from '@tapedeck/tape';
+import type { Draft, HomeStore, SessionInfo } from '@tapedeck/tape';
 import { firstKey } from '../imported/first-said.ts';
 import { knownSessionsIn } from '../imported/known-sessions.ts';
 import { Ledger, SharedCounts } from '../imported/ledger.ts';
@@ -14,84 +14,65 @@ import { sourceOf } from '../imported/origins.ts';
 import { isWhole, type SessionFacts } from '../imported/session-facts.ts';
 import { Beginnings } from './beginnings.ts';
 import { ErasedRecords } from './erased-records.ts';
-import { Family } from './family.ts';
+import { Families } from './families.ts';
+import type { Family } from './family.ts';
 import { type Group, join } from './group.ts';
 import type { Kin } from './kin.ts';
+import { NamedCopies } from './named-copies.ts';
+import { ToolSessions } from './tool-sessions.ts';
+import { UnreadSessions } from './unread-sessions.ts';
 
 /**
  * The conversations of a home by the key of their first message and by their first answer, and those that are
  * copies by what they are copies of. A copy begins with the records of its source, so that either finds the other, whichever
- * was imported first. What sessions have is read once: `begin` and `end` of an import say when others may have written.
+ * was imported first. What sessions have is read once.
  */
 class Copies {
   readonly ledger: Ledger;
   readonly #store: HomeStore;
   /** All conversations that are no subagents, and of these the main ones, by their ULIDs. */
   readonly #kin = new Map<string, Kin>();
-  /** What continues exports, and is a copy of none, by the sessions that were exported. */
-  readonly #continuing = new Map<string, Continuing[]>();
-  /**
-   * Those that are not the main ones, of exports that were continued, too, by the sessions of tools from which they came, each
-   * with its key.
-   */
-  readonly #branches = new Map<string, (readonly [id: string, conversation: string])[]>();
-  /** The main conversation of each session of a tool. */
-  readonly #mains = new Map<string, string>();
+  readonly #ofTools = new ToolSessions();
   /** Those that lack a message or an answer. */
   readonly #unfinished = new Set<string>();
   readonly #byFirst = new Map<string, Group>();
-  /** Those of which a family was read, the one that was sought last at the end. */
-  readonly #families = new Set<Group>();
+  readonly #families: Families;
   /** Those whose first answer is known by the same request or key. */
   readonly #byAnswer = new Map<string, Group>();
   readonly #beginnings: Beginnings;
-  readonly #of = new Map<string, Group>();
-  readonly #sources = new Map<string, Set<string>>();
-  /** All sessions that were forked from one, by the ULID of that. */
-  readonly #forks = new Map<string, Set<string>>();
+  readonly #named = new NamedCopies();
   readonly #erased: ErasedRecords;
-  /** Up to where the tapes were read. */
-  readonly #heads = new Map<string, Seq>();
-  /** Those that this process wrote since they were read. */
-  readonly #wrote = new Set<string>();
-  /** The last line of the lineage that was read. */
-  #g = 0;
-  /** The state of the home behind the last import. */
-  #changes: number | undefined;
-  /** How often others may have written. */
-  #round = 0;
-  /** For which of these times what they wrote was looked for. */
-  #noted = 0;
+  readonly #unread: UnreadSessions;
 
   constructor(store: HomeStore) {
     this.#store = store;
     this.ledger = new Ledger(store);
+    this.#unread = new UnreadSessions(store);
+    this.#families = new Families(store);
     this.#beginnings = new Beginnings(store);
     this.#erased = new ErasedRecords(store);
   }
 
   /** How often others may have written. */
   get round(): number {
-    return this.#round;
+    return this.#unread.round;
   }
 
   /** An import begins: where another process wrote since the last one, all that is known is looked at anew. */
   begin(): void {
-    if (this.#changes === this.#store.changes()) return;
-    this.#round += 1;
-    for (const id of this.#unfinished) this.#wrote.add(id);
+    this.#unread.begin(this.#unfinished);
   }
 
   /** An import ends. */
   end(): void {
     this.#readOn();
-    this.#changes = this.#store.changes();
+    this.#unread.end();
     knownSessionsIn(this.#store).save();
   }
 
   /** A session was written. */
   wrote(id: string): void {
-    this.#wrote.add(id);
+    this.#unread.wrote(id);
     const kin = this.#kin.get(id);
     if (kin !== undefined) kin.writes += 1;
   }
@@ -99,7 +80,7 @@ class Copies {
   /** The sessions that were forked from one, wherever links have put them: by their ULIDs, the oldest first. */
   forksOf(id: string): Iterable<string> {
     this.#readOn();
-    return this.#forks.get(id) ?? [];
+    return this.#unread.forksOf(id);
   }
 
   /** The conversations whose first answer is that to a request, main ones first. */
@@ -112,13 +93,13 @@ class Copies {
   /** The sessions of a session of a tool beside the main one, without subagents, by their ids, and their conversations. */
   branchesOf(source: string): readonly (readonly [id: string, conversation: string])[] {
     this.#readOn();
-    return this.#branches.get(source) ?? [];
+    return this.#ofTools.branchesOf(source);
   }
 
   /** The sessions that continue an exported one, by its id. */
-  continuing(exported: string): readonly Continuing[] {
+  continuing(exported: string): ReturnType<ToolSessions['continuing']> {
     this.#readOn();
-    return this.#continuing.get(exported) ?? [];
+    return this.#ofTools.continuing(exported);
   }
 
   /** The session of a tool from which a session came. */
@@ -138,13 +119,13 @@ class Copies {
     const looked = new Set<string>();
     // What is added meanwhile is looked at, too.
     for (const source of left) {
-      const main = this.#mains.get(source ?? '');
+      const main = this.#ofTools.mainOf(source);
       if (source === undefined || main === undefined) continue;
-      const ids = [main, ...(this.#branches.get(source) ?? []).map(([branch]) => branch)];
+      const ids = [main, ...this.#ofTools.branchesOf(source).map(([branch]) => branch)];
       found.set(source, ids);
       left.add(this.namedSource(main));
       const { session = '' } = this.#kin.get(main) ?? {};
-      for (const copy of this.#of.get(session)?.ids ?? []) left.add(this.#kin.get(copy)?.source);
+      for (const copy of this.#named.of(session)?.ids ?? []) left.add(this.#kin.get(copy)?.source);
       for (const one of ids) {
         const kin = this.#kin.get(one);
         if (kin === undefined) continue;
@@ -157,14 +138,14 @@ class Copies {
   /** The session of a tool of which a session names itself a copy, where it is here. */
   namedSource(id: string): string | undefined {
     const { format = '' } = this.#kin.get(id) ?? {};
-    const named = [...(this.#sources.get(id) ?? [])].map((of) => sourceOf(format, of));
-    return named.find((source) => this.#mains.has(source));
+    const named = this.#named.sourcesOf(id).map((of) => sourceOf(format, of));
+    return named.find((source) => this.#ofTools.mainOf(source) !== undefined);
   }
 
   /** The key that the first message which a session shows has in its source; empty where that is not known. */
   firstOf(id: string): string {
     const kin = this.#kin.get(id);
-    const main = this.#mains.get(kin?.source ?? '') ?? '';
+    const main = this.#ofTools.mainOf(kin?.source) ?? '';
     const its = this.#kin.get(main);
     const shown = kin?.beginning?.shown?.key;
     const resumed = its?.beginning?.resumed;
@@ -175,7 +156,7 @@ class Copies {
 
   /** What a session is as: it changes when that is written, here or perhaps by others. */
   stateOf(id: string): string {
-    return `${this.#round} ${this.#kin.get(id)?.writes}`;
+    return `${this.round} ${this.#kin.get(id)?.writes}`;
   }
 
   /** The main conversations whose first message has a key. */
@@ -188,21 +169,7 @@ class Copies {
   family(key: string | undefined): Family | undefined {
     this.#readOn();
     const group = key === undefined ? undefined : this.#byFirst.get(key);
-    if (group === undefined) return undefined;
-    this.#keep(group);
-    group.family ??= new Family(this.#store);
-    for (const id of group.takeFresh(this.#round)) group.family.read(id);
-    return group.family;
-  }
-
-  /** Keeps what was read of a group, in place of that of the group that was sought longest ago. */
-  #keep(group: Group): void {
-    this.#families.delete(group);
-    this.#families.add(group);
-    const [oldest] = this.#families;
-    if (this.#families.size <= familiesMax || oldest === undefined) return;
-    oldest.forget();
-    this.#families.delete(oldest);
+    return group && this.#families.of(group, this.round);
   }
 
   /** The tokens of the sessions whose first answer is known by the same request or key. */
@@ -226,81 +193,55 @@ class Copies {
   /** The tokens of the sessions that say that they are copies of a session of a tool. */
   countsOfCopies(session: string): SharedCounts | undefined {
     this.#readOn();
-    return this.#counts(this.#of.get(session));
+    return this.#counts(this.#named.of(session));
   }
 
   #counts(group: Group | undefined): SharedCounts | undefined {
     if (group === undefined) return undefined;
     group.counts ??= new SharedCounts(this.ledger);
-    for (const id of group.takeFresh(this.#round)) group.counts.add(id);
+    for (const id of group.takeFresh(this.round)) group.counts.add(id);
     return group.counts;
   }
 
   /** The sessions that say that they are copies of a session of a tool. */
   of(session: string): Iterable<string> {
     this.#readOn();
-    return this.#of.get(session)?.ids ?? [];
+    return this.#named.of(session)?.ids ?? [];
   }
 
   /** What was erased in sessions, by now. */
   erased(): ErasedRecords {
-    this.#noteOthers();
+    this.#unread.noteOthers();
     this.#readOn();
     return this.#erased;
   }
 
   /** Whether a session names another one, by its id, as that of which it is a copy. */
   isCopyOf(id: string, other: string | undefined): boolean {
-    const sources = [...(this.#sources.get(id) ?? [])];
+    const sources = this.#named.sourcesOf(id);
     return other !== undefined && sources.some((of) => this.#store.sessions.find(of)?.id === other);
   }
 
   /** Whether a session names the one of which it is a copy, and that is here. */
   isPlaced(id: string): boolean {
-    return [...(this.#sources.get(id) ?? [])].some((of) => this.#store.sessions.find(of) !== undefined);
+    return this.#named.sourcesOf(id).some((of) => this.#store.sessions.find(of) !== undefined);
   }
 
   add(of: string, id: string): void {
-    join(this.#of, of, { id, isMain: true });
-    put(this.#sources, id, of);
+    this.#named.add(of, id);
     // Where it belongs is another question now.
     for (const group of this.#kin.get(id)?.groups ?? []) group.refresh(id);
   }
 
-  /** Takes note of what others have written since all was read. */
-  #noteOthers(): void {
-    if (this.#noted === this.#round) return;
-    this.#noted = this.#round;
-    if (this.#g === 0) return;
-    for (const { id, head } of this.#store.sessions.list(everySession))
-      if (this.#heads.get(id) !== head) this.#wrote.add(id);
-  }
-
   #readOn(): void {
-    const isFirst = this.#g === 0;
-    const fresh = new Set<string>();
-    const types = ['session', 'fork'] as const;
-    for (const { g, session, parent } of this.#store.lineage.read({ from: this.#g + 1, types })) {
-      this.#g = g;
-      if (parent !== null) put(this.#forks, parent, session);
-      fresh.add(session);
-    }
-    // What was written of others since may change how they begin.
-    for (const id of this.#wrote) fresh.add(id);
-    this.#wrote.clear();
-    const all = isFirst || fresh.size > listedFrom ? this.#store.sessions.list(everySession) : [];
-    if (isFirst) for (const info of all) this.#factsOf(info);
-    const infos = new Map(all.map((info) => [info.id, info]));
-    for (const id of fresh) {
-      const info = infos.get(id) ?? this.#store.sessions.find(id);
-      if (info !== undefined) this.#take(info);
-    }
+    const { all, fresh } = this.#unread.take();
+    for (const info of all) this.#factsOf(info);
+    for (const info of fresh) this.#take(info);
   }
 
   /** The facts of a session as it is: what was erased in any is noted. */
   #factsOf(info: SessionInfo): SessionFacts {
     const facts = knownSessionsIn(this.#store).of(info);
-    this.#heads.set(info.id, info.head);
     this.#erased.take(info.id, facts);
     return facts;
   }
@@ -313,7 +254,7 @@ class Copies {
     const { beginning } = facts;
     if (kin === undefined || beginning === undefined) return;
     for (const group of kin.groups) group.refresh(id);
-    for (const of of this.#sources.get(id) ?? []) this.#of.get(of)?.refresh(id);
+    this.#named.refresh(id);
     const { resumed, first, answer } = beginning;
     // The keys that it inherits are not those of its source.
     if (resumed === undefined && first !== undefined) this.#join(this.#byFirst, first, id);
@@ -325,18 +266,15 @@ class Copies {
   }
 
   /** Takes note of a conversation that is new here, unless it continues an export. */
-  #newKin({ id, kind }: SessionInfo, { origin, continues, copyOf }: SessionFacts): Kin | undefined {
-    const others = this.#continuing.get(continues ?? '') ?? [];
+  #newKin({ id, kind }: SessionInfo, facts: SessionFacts): Kin | undefined {
+    const { origin, continues, copyOf } = facts;
+    const others = this.#ofTools.continuing(continues);
     if (kind !== 'session' || origin === undefined || others.some((one) => one.id === id)) return undefined;
     const { format, session, conversation } = origin;
     const isMain = conversation === undefined;
     const source = sourceOf(format, session);
-    if (!isMain)
-      this.#branches.set(source, [...(this.#branches.get(source) ?? []), [id, String(conversation)]]);
-    if (continues !== undefined) {
-      this.#continuing.set(continues, [...others, { id, source }]);
-      return undefined;
-    }
+    this.#ofTools.add(id, source, facts);
+    if (continues !== undefined) return undefined;
     const of = { format: String(format), session: String(session) };
     const kin = {
       isMain,
@@ -347,10 +285,7 @@ class Copies {
       writes: 0,
     };
     this.#kin.set(id, kin);
-    if (isMain) {
-      if (!this.#mains.has(source)) this.#mains.set(source, id);
-      for (const of of copyOf) this.add(of, id);
-    }
+    if (isMain) for (const of of copyOf) this.add(of, id);
     return kin;
   }
 
@@ -358,26 +293,6 @@ class Copies {
     const kin = this.#kin.get(id);
     kin?.groups.add(join(groups, by, { id, isMain: kin.isMain }));
   }
-}
-
-/** Deleted ones, and those of other homes, too. */
-const everySession = { all: true, allRealms: true } as const;
-
-/** The memory of so many families is kept: files of one family are seldom far from each other. */
-const familiesMax = 200;
-
-/** More sessions than these are found at once with the list of all. */
-const listedFrom = 100;
-
-/** A session that continues an exported one, and the session of a tool from which it came. */
-interface Continuing {
-  readonly id: string;
-  readonly source: string;
-}
-
-function put(map: Map<string, Set<string>>, key: string, id: string): void {
-  const ids = map.get(key) ?? new Set();
-  map.set(key, ids.add(id));
 }
 
 const known = new WeakMap<HomeStore, Copies>();

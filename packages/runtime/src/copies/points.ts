@@ -1,4 +1,4 @@
-import type { Step } from './family.ts';
+import type { Step } from './step.ts';
 
 /**
  * What sessions say up to a point: those that say the same at the same times share it, whatever ids their records have. What was

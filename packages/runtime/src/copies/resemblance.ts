@@ -2,8 +2,10 @@ import type { HomeStore } from '@tapedeck/tape';
 import { type Likely, likelyPlaces, type Source } from './alike.ts';
 import type { Cleaning } from './alike-but-secrets.ts';
 import { copiesIn } from './copies.ts';
-import { Family, type Member } from './family.ts';
+import { Family } from './family.ts';
+import { areIn, includes } from './includes.ts';
 import { isUpTo, type Point, Points } from './points.ts';
+import type { Member } from './step.ts';
 
 /**
  * The sessions of a home that begin alike, under the same ids or others, as far as an import has read them. Each entry is read
@@ -74,8 +76,8 @@ class Resemblance {
   /** A session of some others that shows all that one shows, with its secrets or without, or one of several that do so together. */
   showing(id: string, others: readonly string[], clean: Cleaning): string | undefined {
     for (const one of [...others, id]) this.#family.read(one);
-    const whole = others.find((one) => this.#family.includes(one, id, clean) || this.#says(one, id));
-    return whole ?? (this.#family.areIn(others, id, clean) ? others[0] : undefined);
+    const whole = others.find((one) => includes(this.#family, one, id, clean) || this.#says(one, id));
+    return whole ?? (areIn(this.#family, others, id, clean) ? others[0] : undefined);
   }
 
   /** Whether a session says all that another one says, whatever ids it was given where both were forked from a copy. */

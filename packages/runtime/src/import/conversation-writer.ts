@@ -2,6 +2,7 @@ import type { ForkRequest, HomeStore, SessionInfo } from '@tapedeck/tape';
 import { copiedIn, isAsItWas } from '../copies/copied.ts';
 import { copiesIn } from '../copies/copies.ts';
 import { countedElsewhere } from '../copies/counted-elsewhere.ts';
+import { showing } from '../copies/walk.ts';
 import { forkOf, placeAt, sharedWith } from '../edges/fork-of.ts';
 import { isRefusal } from '../edges/refusal.ts';
 import { changeOf, saysNothingNew, spineOf } from '../imported/change.ts';
@@ -177,7 +178,8 @@ export class ConversationWriter {
     const copies = copiesIn(this.#store);
     const branches = copies.branchesOf(sourceOf(plan.format, plan.session)).map(([id]) => id);
     const settled = { ...conversation, spine: conversation.spine.slice(0, conversation.settled) };
-    const other = copies.family(firstKeyIn(conversation))?.showing(settled);
+    const family = copies.family(firstKeyIn(conversation));
+    const other = family && showing(family, settled);
     const ids = [this.#session.name, ...branches, ...(other === undefined ? [] : [other.id])];
     const all = ids.map((id) => importedIn(this.#store, id));
     const known = new Set(all.flatMap((one) => [...one.known]));

@@ -2,7 +2,7 @@ import type { HomeStore, Seq } from '@tapedeck/tape';
 import type { OnProgress } from '@tapedeck/tape/store';
 import { copiesIn } from '../copies/copies.ts';
 import type { ErasedInPlan } from '../copies/erased-in-plan.ts';
-import type { Begun } from '../copies/family.ts';
+import type { Begun } from '../copies/walk.ts';
 import { sharedWith } from '../edges/fork-of.ts';
 import { deleteMisplaced } from '../edges/misplaced.ts';
 import type { Shown } from '../imported/imported.ts';

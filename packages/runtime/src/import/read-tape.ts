@@ -1,7 +1,7 @@
 import type { HomeStore, Seq } from '@tapedeck/tape';
 import { copiesIn } from '../copies/copies.ts';
 import { countedElsewhere } from '../copies/counted-elsewhere.ts';
-import type { Back } from '../copies/family.ts';
+import { type Back, backIn as backInFamily } from '../copies/walk.ts';
 import { type Change, changeOf, sameOf } from '../imported/change.ts';
 import { firstKeyIn } from '../imported/first-said.ts';
 import { type Imported, importedIn } from '../imported/imported.ts';
@@ -95,5 +95,6 @@ function mostOf(
   const isTree = (kind === 'main' || kind === 'branch') && base === undefined && as === undefined;
   const isOther = rewritten || plan.isNamed === true || plan.exportOf !== undefined;
   if (id === undefined || !isTree || isOther) return undefined;
-  return copiesIn(store).family(firstKeyIn(conversation))?.backIn(id, conversation);
+  const family = copiesIn(store).family(firstKeyIn(conversation));
+  return family && backInFamily(family, id, conversation);
 }

@@ -1,7 +1,7 @@
 import type { JsonObject, TapeError } from '@tapedeck/tape';
 import type { OnProgress } from '@tapedeck/tape/store';
 import type { ErasedInPlan } from '../copies/erased-in-plan.ts';
-import type { Begun } from '../copies/family.ts';
+import type { Begun } from '../copies/walk.ts';
 import type { Shown } from '../imported/imported.ts';
 import type { SharedCounts } from '../imported/ledger.ts';
 import type { Origins } from '../imported/origins.ts';
