@@ -3,7 +3,7 @@ import { knownAs, spineOf } from '../imported/change.ts';
 import { isErased, withoutContent } from '../imported/erased.ts';
 import { importedIn, type Shown } from '../imported/imported.ts';
 import { type Origins, sessionOf } from '../imported/origins.ts';
-import { DraftMaker, LaterDraft, wholeDraft } from '../plan/later-draft.ts';
+import { DraftMaker, LaterDraft, outlineOf, wholeDraft } from '../plan/later-draft.ts';
 import type { ConversationPlan, ImportPlan } from '../plan/plan.ts';
 import { copiesIn } from './copies.ts';
 
@@ -78,12 +78,12 @@ function draftsIn(store: HomeStore, session: string): (entry: Shown) => Draft {
       meta: own,
       key,
     };
-    return [isErased(entry) ? withoutContent(draft) : draft];
+    return [outlineOf(isErased(entry) ? withoutContent(draft) : draft)];
   });
   return (entry) => {
     const { kind, key, mark, name, content } = entry;
     const fields = { kind, key, ...(mark !== undefined && { mark }), ...(name !== undefined && { name }) };
-    const draft = new LaterDraft({ ...fields, payload: null }, { maker, step: entry, i: 0, bytes: 0 });
+    const draft = new LaterDraft(fields, { maker, step: entry, i: 0, bytes: 0 });
     return knownAs(draft, content);
   };
 }

@@ -1,5 +1,5 @@
 import type { JsonObject } from '@tapedeck/tape';
-import type { JsonLines, RecordList } from '../lines/json-lines.ts';
+import type { JsonLine, JsonLines, RecordList } from '../lines/json-lines.ts';
 import type { OpenEnd } from './open-end.ts';
 import type { ConversationPlan, ImportPlan } from './plan.ts';
 import type { TranscriptCounts } from './transcript.ts';
@@ -32,8 +32,12 @@ export interface Identity {
 /** A file of a conversation, as the reader of its format gets it. */
 export interface SourceFile extends Pick<Identity, 'session' | 'role'> {
   readonly path: string;
-  /** Its records, and what is wrong with its lines. One without a whole record is empty: it may be about to be written. */
-  lines(): Promise<JsonLines<RecordList>>;
+  /**
+   * Its records, and what is wrong with its lines. One without a whole record is empty: it may be about to be written.
+   * `each`, called with every record in its order while they are read, is the only way to have all contents of a large file
+   * without reading it again.
+   */
+  lines(each?: (record: JsonLine) => void): Promise<JsonLines<RecordList>>;
   /** All of it, decompressed. */
   bytes(): Promise<Uint8Array>;
 }

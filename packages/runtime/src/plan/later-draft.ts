@@ -1,17 +1,34 @@
 import type { Draft } from '@tapedeck/tape';
 
+/** What a plan is compared by, of a draft that can be made. */
+export interface DraftOutline extends Pick<Draft, 'kind' | 'key' | 'mark' | 'name'> {
+  make(): Draft;
+}
+
+/** The outline of a draft that is there. */
+export function outlineOf(draft: Draft): DraftOutline {
+  const { kind, key, mark, name } = draft;
+  return {
+    kind,
+    ...(key !== undefined && { key }),
+    ...(mark !== undefined && { mark }),
+    ...(name !== undefined && { name }),
+    make: () => draft,
+  };
+}
+
 /**
- * What makes the drafts of some steps of a source. All drafts of a conversation share a few of these: a large source has
+ * What outlines the drafts of some steps of a source. All drafts of a conversation share a few of these: a large source has
  * hundreds of thousands of drafts, and no closure for each.
  */
 export class DraftMaker<Step = unknown> {
-  readonly make: (step: Step) => readonly Draft[];
+  readonly outline: (step: Step) => readonly DraftOutline[];
   /** What becomes of each draft once it is made. */
   change: Change | undefined;
 
-  /** @param make makes the same drafts each time */
-  constructor(make: (step: Step) => readonly Draft[]) {
-    this.make = make;
+  /** @param outline outlines the same drafts each time */
+  constructor(outline: (step: Step) => readonly DraftOutline[]) {
+    this.outline = outline;
   }
 }
 
@@ -32,7 +49,10 @@ export class LaterDraft<Step = unknown> implements Draft {
   readonly #i: number;
   readonly #key: string | Keyed | undefined;
 
-  constructor({ kind, key, mark, name }: Draft, { maker, step, i, bytes, keyed }: LaterContent<Step>) {
+  constructor(
+    { kind, key, mark, name }: Omit<DraftOutline, 'make'>,
+    { maker, step, i, bytes, keyed }: LaterContent<Step>,
+  ) {
     this.kind = kind;
     if (mark !== undefined) this.mark = mark;
     if (name !== undefined) this.name = name;
@@ -56,9 +76,7 @@ export class LaterDraft<Step = unknown> implements Draft {
   }
 
   whole(): Draft {
-    const draft = madeBy(this.#maker, this.#step)[this.#i];
-    if (draft === undefined) throw new TypeError('a draft is made as it was before');
-    return draft;
+    return madeBy(this.#maker, this.#step, this.#i);
   }
 
   /** Changes the draft, and all that have the same maker, whenever it is made. */
@@ -82,25 +100,28 @@ interface LaterContent<Step> {
   readonly keyed?: Keyed | undefined;
 }
 
-/** What was made last, since callers take the fields of a draft, and the drafts of a message, one after another. */
+/** What was made last, since callers take the fields of a draft one after another. */
 let last: Made | undefined;
 
 interface Made {
   readonly maker: unknown;
   readonly change: Change | undefined;
   readonly step: unknown;
-  readonly drafts: readonly Draft[];
+  readonly i: number;
+  readonly draft: Draft;
 }
 
-function madeBy<Step>(maker: DraftMaker<Step>, step: Step): readonly Draft[] {
+function madeBy<Step>(maker: DraftMaker<Step>, step: Step, i: number): Draft {
   const { change } = maker;
-  if (last?.maker === maker && last.step === step && last.change === change) return last.drafts;
+  if (last?.maker === maker && last.step === step && last.i === i && last.change === change)
+    return last.draft;
   // What was made before goes first: both need not be in memory.
   last = undefined;
-  const made = maker.make(step);
-  const drafts = change === undefined ? made : made.map((draft) => change(draft));
-  last = { maker, change, step, drafts };
-  return drafts;
+  const made = maker.outline(step)[i]?.make();
+  if (made === undefined) throw new TypeError('a draft is made as it was before');
+  const draft = change === undefined ? made : change(made);
+  last = { maker, change, step, i, draft };
+  return draft;
 }
 
 /** A draft with its content. */

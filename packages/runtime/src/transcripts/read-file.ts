@@ -66,9 +66,14 @@ export class FileReading implements SourceFile {
     return this.#error;
   }
 
-  async lines(): Promise<JsonLines<RecordList>> {
+  async lines(each?: (record: JsonLine) => void): Promise<JsonLines<RecordList>> {
+    const known = this.#lines;
+    if (known !== undefined) {
+      if (each !== undefined) for (const record of known.records) each(record);
+      return known;
+    }
     try {
-      this.#lines ??= await this.#read();
+      this.#lines = await this.#read(each);
     } catch (error) {
       return this.#leaveOut(error);
     }
@@ -152,7 +157,7 @@ export class FileReading implements SourceFile {
     if (this.#options.strict) assertRegular(this.#irregular.found.lines, this.path);
   }
 
-  async #read(): Promise<JsonLines<RecordList>> {
+  async #read(each?: (record: JsonLine) => void): Promise<JsonLines<RecordList>> {
     const reading = new LineReading(this.#file, this.#options);
     // A line of a compressed file cannot be read again without all before it.
     const isPlain = compressionIn(this.#file) === undefined;
@@ -162,8 +167,11 @@ export class FileReading implements SourceFile {
     for await (const batch of reading.batches()) {
       for (const { value } of this.#directoryOf === undefined ? [] : batch.records)
         this.#directories.add(this.#directoryOf?.(value) ?? '');
-      for (const record of batch.records) this.#look(record);
-      for (const record of batch.records) records.push(record);
+      for (const record of batch.records) {
+        this.#look(record);
+        records.push(record);
+        each?.(record);
+      }
       first ??= batch.faults[0];
       const last = batch.records.at(-1);
       if (last !== undefined) this.#options.onRead?.(last.offset + last.bytes);

@@ -63,7 +63,12 @@ export function resultDraft(call: Call, answer: RecordedResult): Draft {
     isError: block.is_error === true && output.type === 'content' ? true : undefined,
     savedAs: savedAs(output),
   });
-  return { ...toolResult(call, output, meta), key: `${record.key}:${keyPart(call.toolCallId)}` };
+  return { ...toolResult(call, output, meta), key: resultKey(call, answer) };
+}
+
+/** The key of the result of a call. */
+export function resultKey({ toolCallId }: Call, { record }: RecordedResult): string {
+  return `${record.key}:${keyPart(toolCallId)}`;
 }
 
 /**
@@ -94,12 +99,15 @@ export function errorDraft(record: CodeRecord): Draft {
   return { ...note('api-error', payload, origin(record)), key: record.key };
 }
 
+/** The kind of records that views skip. */
+export const asideKind = 'x-claude-code';
+
 /** A record that views skip, verbatim; of one that is too large for an entry only its type, uuid and size. */
 export function asideDraft(record: CodeRecord, key: string = record.key): Draft {
   const { type, bytes, raw } = record;
-  if (bytes <= entryBytesMax) return { kind: 'x-claude-code', payload: raw, meta: { source: 'import' }, key };
+  if (bytes <= entryBytesMax) return { kind: asideKind, payload: raw, meta: { source: 'import' }, key };
   const payload = known({ type, uuid: raw.uuid });
-  return { kind: 'x-claude-code', payload, meta: { source: 'import', omittedBytes: bytes }, key };
+  return { kind: asideKind, payload, meta: { source: 'import', omittedBytes: bytes }, key };
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { JsonObject } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
-import type { RecordList } from '../../lines/json-lines.ts';
+import type { JsonLine, RecordList } from '../../lines/json-lines.ts';
 import { text } from '../../plan/text.ts';
 import { AgentNotes, isNested } from './agents.ts';
 
@@ -20,36 +20,57 @@ export interface FileFacts {
   readonly notes: AgentNotes;
 }
 
-/** Reads them in one pass: the lines of a large file are read again in each. */
+/** What some records say together. */
 export function factsOf(lines: RecordList): FileFacts {
-  const notes = new AgentNotes();
-  // In order of the last mention.
-  const [all, main] = [new Set<string>(), new Set<string>()];
-  let [hasNested, hasSidechains, hasMessages, isMixed] = [false, false, false, false];
-  let linked: string | undefined;
-  let any: string | undefined;
-  for (const { value } of lines) {
-    notes.add(value);
+  const reading = new FactsReading();
+  for (const line of lines) reading.add(line);
+  return reading.facts();
+}
+
+/** Reads what records say together, one after another. */
+export class FactsReading {
+  readonly #notes = new AgentNotes();
+  /** In order of the last mention. */
+  readonly #sources = new Set<string>();
+  /** Those that main records mention. */
+  readonly #mainSources = new Set<string>();
+  #hasNested = false;
+  #hasSidechains = false;
+  #hasMessages = false;
+  /** Whether it has messages that are of no subagent. */
+  #hasMain = false;
+  #linked: string | undefined;
+  #any: string | undefined;
+
+  add({ value }: JsonLine): void {
+    this.#notes.add(value);
     const isSide = value.isSidechain === true;
     const isMessage = value.type === 'user' || value.type === 'assistant';
-    hasNested ||= isNested(value);
-    hasSidechains ||= isSide;
-    hasMessages ||= isMessage;
-    isMixed ||= isMessage && !isSide;
+    this.#hasNested ||= isNested(value);
+    this.#hasSidechains ||= isSide;
+    this.#hasMessages ||= isMessage;
+    this.#hasMain ||= isMessage && !isSide;
     const session = text(value.sessionId);
-    any = session ?? any;
-    if (text(value.uuid) !== undefined) linked = session ?? linked;
+    this.#any = session ?? this.#any;
+    if (text(value.uuid) !== undefined) this.#linked = session ?? this.#linked;
     const source = sourceIn(value);
-    if (source === undefined) continue;
-    for (const sources of isSide ? [all] : [all, main]) {
+    if (source === undefined) return;
+    for (const sources of isSide ? [this.#sources] : [this.#sources, this.#mainSources]) {
       sources.delete(source);
       sources.add(source);
     }
   }
-  return {
-    ...{ hasNested, hasSidechains, isSidechain: hasMessages && !isMixed },
-    ...{ session: linked ?? any, sources: [...(isMixed ? main : all)], notes },
-  };
+
+  facts(): FileFacts {
+    return {
+      hasNested: this.#hasNested,
+      hasSidechains: this.#hasSidechains,
+      isSidechain: this.#hasMessages && !this.#hasMain,
+      session: this.#linked ?? this.#any,
+      sources: [...(this.#hasMain ? this.#mainSources : this.#sources)],
+      notes: this.#notes,
+    };
+  }
 }
 
 /**

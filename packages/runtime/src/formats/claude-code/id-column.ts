@@ -3,28 +3,31 @@ const size = 16;
 
 /** Ids of the records of a file, by their places: of each 16 bytes are held, where it is a uuid as nearly all are. */
 export class IdColumn {
-  readonly #uuids: Buffer;
+  #uuids = new Uint8Array(0);
   /** Those that are no uuid in its usual form. */
   readonly #others = new Map<number, string>();
-
-  constructor(length: number) {
-    this.#uuids = Buffer.alloc(length * size);
-  }
 
   get(i: number): string | undefined {
     const at = i * size;
     // No id has no bytes: so the uuid of zeros is among the others.
-    if (isZero(this.#uuids, at)) return this.#others.get(i);
-    const hex = this.#uuids.toString('hex', at, at + size);
+    if (at >= this.#uuids.length || isZero(this.#uuids, at)) return this.#others.get(i);
+    const hex = Buffer.from(this.#uuids.buffer, at, size).toString('hex');
     return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
   }
 
   set(i: number, id: string): void {
     const at = i * size;
+    if (at >= this.#uuids.length) this.hold(Math.max(1024, Math.ceil((i + 1) * 1.5)));
     if (id.length !== 36 || !writeUuid(id, this.#uuids, at) || isZero(this.#uuids, at)) {
       this.#uuids.fill(0, at, at + size);
       this.#others.set(i, id);
     }
+  }
+
+  /** Has room for so many ids, which is more than there are, or all of them. */
+  hold(length: number): void {
+    // A buffer that is transferred leaves no copy.
+    this.#uuids = new Uint8Array(this.#uuids.buffer.transfer(length * size));
   }
 }
 

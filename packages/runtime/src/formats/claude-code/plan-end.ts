@@ -24,11 +24,7 @@ export function planEnd(
   const start = { ordinal: Number(state.ordinal), before: text(state.before) };
   const records = readRecords(lines, start);
   if (!isContinuation(records, text(state.parent)) || idsIn(records).some(has)) return undefined;
-  const { conversations, derived, end, reading, faults } = planFile(
-    lines,
-    { key, name, kind: 'main' },
-    start,
-  );
+  const { conversations, derived, end, reading, faults } = planFile(records, { key, name, kind: 'main' });
   const [conversation, ...others] = conversations;
   if (conversation === undefined || others.length > 0) return undefined;
   if (derived.length > 0 || faults.length > 0) return undefined;

@@ -1,6 +1,5 @@
 import type { Draft } from '@tapedeck/tape';
 import { nameFault } from '@tapedeck/tape/store';
-import type { RecordList } from '../../lines/json-lines.ts';
 import type { FaultyLine } from '../../plan/faulty-lines.ts';
 import type { OpenEnd } from '../../plan/open-end.ts';
 import type { ConversationPlan, DerivedEdge, ImportPlan, PlacedAside } from '../../plan/plan.ts';
@@ -14,7 +13,7 @@ import { openEndOf } from './open-end.ts';
 import { speaks } from './paths.ts';
 import { titleOf } from './provenance.ts';
 import { type ReadTree, type ReadWay, readTree, turnAt, turnsOn } from './read-way.ts';
-import { type CodeRecord, type RecordStart, readRecords } from './records.ts';
+import type { CodeRecord } from './records.ts';
 import { weave } from './weave.ts';
 
 /** Why a conversation does not follow the one before it in the file. */
@@ -42,16 +41,8 @@ export interface FilePlan
   readonly faults: readonly FaultyLine[];
 }
 
-/**
- * Reads the conversations of one file; of one in which nothing is said, one that has its records. `start`: what is before the
- * first line that is given.
- */
-export function planFile(
-  lines: RecordList,
-  { key, name, kind, file = key }: FileKey,
-  start?: RecordStart,
-): FilePlan {
-  const records = readRecords(lines, start);
+/** Reads the conversations of the records of one file; where nothing is said in it, one that has its records. */
+export function planFile(records: readonly CodeRecord[], { key, name, kind, file = key }: FileKey): FilePlan {
   const chain = chainOf(records);
   const trees = chain.trees.filter((tree) => tree.some((record) => speaks(record)));
   const title = titleOf(records);

@@ -19,14 +19,18 @@ import { text } from '../../plan/text.ts';
 import { type AgentNotes, type AgentSource, contextIn, withoutNested, withoutSidechains } from './agents.ts';
 import { countsOf, type ReadingCounts } from './counts.ts';
 import { factsOf } from './file-facts.ts';
+import { type FirstReading, firstReadingOf } from './first-reading.ts';
 import { type SavedOutput, savedDraft } from './outputs.ts';
 import { type FileKey, planFile } from './plan-file.ts';
+import { readRecords } from './records.ts';
 
 /** What is read of one session: its main file, and what lies in the folder beside it. */
 export interface ClaudeCodeSource {
   /** The session, if no record names it: the file's name. */
   readonly name: string;
   readonly lines: RecordList;
+  /** What was read of the lines already; without it, they are read. */
+  readonly first?: FirstReading;
   readonly agents?: readonly AgentSource[];
   /** Records of other files of the session, by keys of their own. */
   readonly beside?: readonly { readonly key: string; readonly value: JsonObject }[];
@@ -43,11 +47,12 @@ export interface ClaudeCodeSource {
 export function planClaudeCode({
   name,
   lines,
+  first: reading = firstReadingOf(lines),
   agents = [],
   beside = [],
   outputs = [],
 }: ClaudeCodeSource): ImportPlan {
-  const facts = factsOf(lines);
+  const facts = reading.facts();
   const ids = new Set(agents.map(({ id }) => id));
   const nested = facts.hasNested ? withoutNested(lines, ids) : { lines, agents: [] };
   const main = facts.hasSidechains ? withoutSidechains(nested.lines) : { lines: nested.lines, agents: [] };
@@ -59,7 +64,8 @@ export function planClaudeCode({
   const { session, key } = identityOf(named, isAgent ? lines : []);
   const { notes } = facts;
   for (const { value } of [...agentLines, ...beside]) notes.add(value);
-  const top = planFile(main.lines, { key, name: session, kind: 'main' });
+  const records = main.lines === lines ? reading.end(lines) : readRecords(main.lines);
+  const top = planFile(records, { key, name: session, kind: 'main' });
   const [first = emptyOf({ key, name: session, kind: 'main' }), ...rest] = top.conversations;
   // What no record names yet has another session when the file has grown.
   const isNamed = facts.session !== undefined || uuid.test(name);
@@ -201,7 +207,7 @@ function planAgent(
   const call = agent.call ?? text(meta?.toolUseId) ?? notes.calls.get(id) ?? ofRun;
   const named = { key: agentKey(key, id), name: agentName(id), kind: 'subagent' as const };
   const of = { ...named, ...(file !== undefined && { file }) };
-  const own = planFile(lines, of);
+  const own = planFile(readRecords(lines), of);
   const [first = isMissing === true ? emptyOf(of) : undefined, ...branches] = own.conversations;
   const answered = notes.results.get(call ?? '');
   // What it answered is not here yet.

@@ -5,6 +5,7 @@ import type { RecordList } from '../../lines/json-lines.ts';
 import type { SourceFile, SourcePlan } from '../../plan/format.ts';
 import { text } from '../../plan/text.ts';
 import type { AgentSource } from './agents.ts';
+import { FirstReading } from './first-reading.ts';
 import type { SavedOutput } from './outputs.ts';
 import { agentKey, planClaudeCode } from './plan-of.ts';
 
@@ -24,9 +25,10 @@ export async function planSource(files: readonly SourceFile[]): Promise<SourcePl
     const name = basename(file.path);
     if (!outputs.has(name)) outputs.set(name, { name, bytes: await file.bytes() });
   }
-  const { records: lines } = (await main?.lines()) ?? { records: [] };
+  const first = new FirstReading();
+  const { records: lines } = (await main?.lines((line) => first.add(line))) ?? { records: [] };
   const plan = planClaudeCode({
-    ...{ name: nameOf(files), lines, agents: [...agents.values()] },
+    ...{ name: nameOf(files), lines, first, agents: [...agents.values()] },
     beside: [...beside].map(([key, value]) => ({ key, value })),
     outputs: [...outputs.values()],
   });

@@ -36,41 +36,34 @@ interface RareFields extends Pick<CodeRecord, 'mark' | 'leaf'> {
  * of thousands of records, and an object with these fields takes three times as much. All else is in the line.
  */
 export class RecordColumns {
-  readonly #lines: RecordList;
+  #lines: RecordList = [];
   readonly #start: RecordStart;
-  readonly #uuids: IdColumn;
+  readonly #uuids = new IdColumn();
   /** Of copies, which have the uuid of another record as their key. */
   #ids: IdColumn | undefined;
   /** The places of records, from 1; 0 for none in the file. */
-  readonly #parents: Uint32Array;
-  readonly #befores: Uint32Array;
+  #parents = new Uint32Array(1024);
+  #befores = new Uint32Array(1024);
   /** The predecessors that are not in the file. */
   readonly #missing = new Map<number, string>();
-  readonly #isChained: Uint8Array;
-  readonly #traits: Traits[];
-  readonly #messages: (string | undefined)[];
+  #isChained = new Uint8Array(1024);
+  #traits: Traits[] = [];
+  #messages: (string | undefined)[] = [];
   /** Most records that name calls name one: it is held without a list. */
-  readonly #named: (string | readonly string[] | undefined)[];
+  #named: (string | readonly string[] | undefined)[] = [];
   readonly #rare = new Map<number, RareFields>();
 
-  constructor(lines: RecordList, start: RecordStart) {
-    this.#lines = lines;
+  constructor(start: RecordStart) {
     this.#start = start;
-    this.#uuids = new IdColumn(lines.length);
-    this.#parents = new Uint32Array(lines.length);
-    this.#befores = new Uint32Array(lines.length);
-    this.#isChained = new Uint8Array(lines.length);
-    // Of its length from the beginning: a list that grows has room for half as many more.
-    this.#traits = new Array(lines.length);
-    this.#messages = new Array(lines.length);
-    this.#named = new Array(lines.length);
   }
 
   /** Holds the next record. */
-  put(i: number, { id, uuid, parent, before, named, mark, leaf, ...fields }: RecordFields): void {
+  push({ id, uuid, parent, before, named, mark, leaf, ...fields }: RecordFields): void {
+    const i = this.#traits.length;
+    if (i === this.#parents.length) this.#hold(Math.ceil(i * 1.5));
     if (uuid !== undefined) this.#uuids.set(i, uuid);
     if (id !== undefined && id !== uuid) {
-      this.#ids ??= new IdColumn(this.#lines.length);
+      this.#ids ??= new IdColumn();
       this.#ids.set(i, id);
     }
     this.#isChained[i] = fields.isChained ? 1 : 0;
@@ -79,11 +72,31 @@ export class RecordColumns {
     const missing = fields.followsBefore ? this.#start.before : parent;
     if (known !== undefined && this.isChained(known)) this.#parents[i] = known + 1;
     else if (missing !== undefined) this.#missing.set(i, missing);
-    this.#traits[i] = fields.traits;
-    this.#messages[i] = fields.message;
-    this.#named[i] = named?.length === 1 ? named[0] : named;
+    this.#traits.push(fields.traits);
+    this.#messages.push(fields.message);
+    this.#named.push(named?.length === 1 ? named[0] : named);
     const hasOther = !fields.isKey && uuid !== undefined;
     if (mark !== undefined || leaf !== undefined || hasOther) this.#rare.set(i, { mark, leaf, hasOther });
+  }
+
+  /** All records, whose content is in `lines`. No room is left for others. */
+  end(lines: RecordList): LineRecord[] {
+    this.#lines = lines;
+    const { length } = this.#traits;
+    this.#hold(length);
+    this.#traits = this.#traits.slice();
+    this.#messages = this.#messages.slice();
+    this.#named = this.#named.slice();
+    return Array.from({ length }, (_, i) => new LineRecord(this, i));
+  }
+
+  #hold(length: number): void {
+    // A buffer that is transferred leaves no copy.
+    this.#parents = new Uint32Array(this.#parents.buffer.transfer(4 * length));
+    this.#befores = new Uint32Array(this.#befores.buffer.transfer(4 * length));
+    this.#isChained = new Uint8Array(this.#isChained.buffer.transfer(length));
+    this.#uuids.hold(length);
+    this.#ids?.hold(length);
   }
 
   /** Finds predecessors among the records that came later, by the places of the uuids of the file. */

@@ -1,11 +1,11 @@
 import type { JsonObject } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
-import type { RecordList } from '../../lines/json-lines.ts';
+import type { JsonLine, RecordList } from '../../lines/json-lines.ts';
 import { exportedMark } from '../../plan/exported.ts';
 import { keyPart } from '../../plan/key-part.ts';
 import { text } from '../../plan/text.ts';
 import type { CodeRecord, RecordStart } from './code-record.ts';
-import { LineRecord, RecordColumns } from './record-columns.ts';
+import { RecordColumns } from './record-columns.ts';
 import { callsOf, messageId, resultsOf, TraitPool } from './traits.ts';
 
 export type { CodeRecord, RecordStart } from './code-record.ts';
@@ -45,56 +45,84 @@ export function isClaudeCode(value: JsonObject): boolean {
 
 const fileStart: RecordStart = { ordinal: 0, before: undefined };
 
+/** The records of lines. `start`: what is before the first of them. */
+export function readRecords(lines: RecordList, start: RecordStart = fileStart): CodeRecord[] {
+  const isOfSubagent = lines.values().every(({ value }) => !isEnd(value) || value.isSidechain === true);
+  const reading = new RecordReading({ start, isOfSubagent });
+  for (const line of lines) reading.add(line);
+  return reading.end(lines);
+}
+
 /**
- * Derives the chain from the records. A user or assistant record without a uuid, as other programs write
+ * Derives the chain from records, one after another. A user or assistant record without a uuid, as other programs write
  * them, follows its predecessor in the file. Of two records with one uuid, the first counts.
  */
-export function readRecords(lines: RecordList, start: RecordStart = fileStart): CodeRecord[] {
-  const columns = new RecordColumns(lines, start);
+export class RecordReading {
+  readonly #columns: RecordColumns;
+  readonly #isOfSubagent: boolean;
   /** The places of the uuids of the file, and the calls, so that those by which others name them are no other texts. */
-  const seen = new Map<string, number>();
-  const made = new Map<string, string>();
-  const keys = new Set<string>();
-  const alone = lines.values().every(({ value }) => !isEnd(value) || value.isSidechain === true);
-  const shared = new TraitPool();
-  let before: number | undefined;
-  let message: string | undefined;
-  let i = 0;
-  for (const { value } of lines) {
+  readonly #seen = new Map<string, number>();
+  readonly #made = new Map<string, string>();
+  readonly #keys = new Set<string>();
+  readonly #shared = new TraitPool();
+  #before: number | undefined;
+  #message: string | undefined;
+  #i = 0;
+
+  /** @param isOfSubagent whether all records with which a conversation can end are of subagents */
+  constructor({ start = fileStart, isOfSubagent = false }: ReadingStart = {}) {
+    this.#columns = new RecordColumns(start);
+    this.#isOfSubagent = isOfSubagent;
+  }
+
+  add({ value }: JsonLine): void {
+    const [i, before] = [this.#i, this.#before];
     const uuid = text(value.uuid);
-    const fresh = uuid !== undefined && !seen.has(uuid);
+    const fresh = uuid !== undefined && !this.#seen.has(uuid);
     const original = originalOf(value) ?? uuid;
-    const isKey = fresh && original !== undefined && !keys.has(original);
-    if (isKey) keys.add(original);
-    const traits = shared.of(value);
+    const isKey = fresh && original !== undefined && !this.#keys.has(original);
+    if (isKey) this.#keys.add(original);
+    const traits = this.#shared.of(value);
     const isChained = isLinked(traits.type) && (fresh || uuid === undefined);
     const parent = text(value.parentUuid) ?? text(value.logicalParentUuid);
     const own = messageId(value);
     // Records of a message follow each other: they share one text.
-    if (own !== undefined && own !== message) message = own;
+    if (own !== undefined && own !== this.#message) this.#message = own;
     const calls = callsOf(value);
-    for (const call of calls ?? []) made.set(call, call);
-    columns.put(i, {
+    for (const call of calls ?? []) this.#made.set(call, call);
+    this.#columns.push({
       id: isChained ? uuid : undefined,
       isChained,
       parent,
-      place: parent === undefined ? undefined : seen.get(parent),
+      place: parent === undefined ? undefined : this.#seen.get(parent),
       followsBefore: parent === undefined && uuid === undefined && value.parentUuid === undefined,
       before,
       uuid: isKey ? original : uuid,
       isKey,
       traits,
-      message: own && message,
-      named: resultsOf(value, made) ?? calls,
+      message: own && this.#message,
+      named: resultsOf(value, this.#made) ?? calls,
       mark: exportedMark(value),
       leaf: text(value.leafUuid),
     });
-    if (fresh) seen.set(uuid, i);
-    if (canEnd({ isChained, type: traits.type }) && (alone || !traits.isSidechain)) before = i;
-    i += 1;
+    if (fresh) this.#seen.set(uuid, i);
+    if (canEnd({ isChained, type: traits.type }) && (this.#isOfSubagent || !traits.isSidechain))
+      this.#before = i;
+    this.#i += 1;
   }
-  columns.link(seen);
-  return Array.from({ length: lines.length }, (_, at) => new LineRecord(columns, at));
+
+  /** All of them, whose `lines` were added; no other is from then on. */
+  end(lines: RecordList): CodeRecord[] {
+    this.#columns.link(this.#seen);
+    // They take more than the columns.
+    for (const known of [this.#seen, this.#made, this.#keys]) known.clear();
+    return this.#columns.end(lines);
+  }
+}
+
+interface ReadingStart {
+  readonly start?: RecordStart;
+  readonly isOfSubagent?: boolean;
 }
 
 /** The key of a record that has a uuid, if it is the first one that has it. */

@@ -1,15 +1,17 @@
 import type { Draft, Part } from '@tapedeck/tape';
-import { DraftMaker, LaterDraft } from '../../plan/later-draft.ts';
+import { DraftMaker, type DraftOutline, LaterDraft, outlineOf } from '../../plan/later-draft.ts';
 import type { Answers } from './answers.ts';
 import { blocksOf, isBlank, userPart } from './blocks.ts';
 import type { Conversation, SpokenTurn } from './conversation.ts';
 import {
   asideDraft,
+  asideKind,
   boundaryDraft,
   errorDraft,
   messageDraft,
   repairDraft,
   resultDraft,
+  resultKey,
   userDraft,
 } from './drafts.ts';
 import { usageOf } from './message.ts';
@@ -117,9 +119,9 @@ function makersOf(answers: Answers) {
     // A message split by another one counts its usage only once.
     counted: new DraftMaker((turn: SpokenMessage) => modelDrafts(turn, answers, true)),
     user: new DraftMaker((record: CodeRecord) => userDrafts(record, answers)),
-    boundary: new DraftMaker(({ turn, n }: NthBoundary) => [boundaryDraft(turn, n)]),
-    error: new DraftMaker((record: CodeRecord) => [errorDraft(record)]),
-    aside: new DraftMaker((record: CodeRecord) => [asideDraft(record)]),
+    boundary: new DraftMaker(({ turn, n }: NthBoundary) => [outlineOf(boundaryDraft(turn, n))]),
+    error: new DraftMaker((record: CodeRecord) => [outlineOf(errorDraft(record))]),
+    aside: new DraftMaker((record: CodeRecord) => [aside(record)]),
     beside: new DraftMaker((record: CodeRecord) => besideDrafts(record, answers)),
   };
 }
@@ -130,12 +132,12 @@ function draftsOf<Step>(
   maker: DraftMaker<Step>,
   step: Step,
 ): readonly Draft[] {
-  const drafts = maker.make(step);
-  if (!records.some(({ isAway }) => isAway)) return drafts;
+  const outlines = maker.outline(step);
+  if (!records.some(({ isAway }) => isAway)) return outlines.map((outline) => outline.make());
   const total = records.reduce((sum, record) => sum + record.bytes, 0);
-  const bytes = Math.ceil(total / Math.max(drafts.length, 1));
+  const bytes = Math.ceil(total / Math.max(outlines.length, 1));
   const [keyed] = records;
-  return drafts.map((draft, i) => new LaterDraft(draft, { maker, step, i, bytes, keyed }));
+  return outlines.map((outline, i) => new LaterDraft(outline, { maker, step, i, bytes, keyed }));
 }
 
 function recordsOf({ members, message }: SpokenMessage, { byCall }: Answers): readonly CodeRecord[] {
@@ -150,10 +152,13 @@ function isCounted({ id }: SpokenMessage, counted: ReadonlySet<string>): boolean
  * The message, its results in file order, results for unanswered calls, then the records that do not fit the
  * message. `isCounted`: whether its usage is that of an earlier part of it.
  */
-function modelDrafts({ members, message }: SpokenMessage, answers: Answers, isCounted: boolean): Draft[] {
+function modelDrafts(
+  { members, message }: SpokenMessage,
+  answers: Answers,
+  isCounted: boolean,
+): DraftOutline[] {
   const [first] = members;
-  if (first === undefined || message.isEmpty) return members.map((record) => asideDraft(record));
-  const usage = isCounted ? undefined : usageOf(members);
+  if (first === undefined || message.isEmpty) return members.map((record) => aside(record));
   const answered = message.calls
     .flatMap((call) => {
       const answer = answers.byCall.get(call);
@@ -162,10 +167,18 @@ function modelDrafts({ members, message }: SpokenMessage, answers: Answers, isCo
     .sort((a, b) => a.answer.record.ordinal - b.answer.record.ordinal);
   const open = message.calls.filter((call) => !answers.byCall.has(call));
   return [
-    messageDraft(first, message, usage),
-    ...answered.map(({ call, answer }) => resultDraft(call, answer)),
-    ...open.map(repairDraft),
-    ...message.rest.map((record) => asideDraft(record, `${record.key}:rest`)),
+    {
+      kind: 'message',
+      key: first.key,
+      make: () => messageDraft(first, message, isCounted ? undefined : usageOf(members)),
+    },
+    ...answered.map(({ call, answer }) => ({
+      kind: 'tool-result' as const,
+      key: resultKey(call, answer),
+      make: () => resultDraft(call, answer),
+    })),
+    ...open.map((call) => outlineOf(repairDraft(call))),
+    ...message.rest.map((record) => aside(record, `${record.key}:rest`)),
   ];
 }
 
@@ -173,28 +186,40 @@ function modelDrafts({ members, message }: SpokenMessage, answers: Answers, isCo
  * The message of a user record, without the results that it contains. Also keeps the record itself if it has
  * a block of unknown type, a result that answers no call or a call answered before, or more than the model got.
  */
-function userDrafts(record: CodeRecord, answers: Answers): Draft[] {
+function userDrafts(record: CodeRecord, answers: Answers): DraftOutline[] {
+  const used = answers.records.get(record);
+  if (record.type === 'user' && hasNothingBeside(record, used)) return [];
   const parts: Part[] = [];
   let rest = false;
-  const used = answers.records.get(record);
   for (const [i, block] of blocksOf(record.raw).entries()) {
     if (used?.includes(i) === true || isBlank(block)) continue;
     const part = userPart(block);
     if (part) parts.push(part);
     else rest = true;
   }
-  const message = parts.length > 0 ? [userDraft(record, parts)] : [];
-  if (message.length === 0 && !answers.records.has(record)) return [asideDraft(record)];
-  if (record.type !== 'user') return [...message, asideDraft(record, `${record.key}:whole`)];
-  return rest ? [...message, asideDraft(record, `${record.key}:rest`)] : message;
+  const message = parts.length > 0 ? [outlineOf(userDraft(record, parts))] : [];
+  if (message.length === 0 && !answers.records.has(record)) return [aside(record)];
+  if (record.type !== 'user') return [...message, aside(record, `${record.key}:whole`)];
+  return rest ? [...message, aside(record, `${record.key}:rest`)] : message;
 }
 
 /** A record beside the path, unless it contains only results of calls on the path. */
-function besideDrafts(record: CodeRecord, answers: Answers): Draft[] {
+function besideDrafts(record: CodeRecord, answers: Answers): DraftOutline[] {
   const used = answers.records.get(record);
-  if (used === undefined) return [asideDraft(record)];
+  if (used === undefined) return [aside(record)];
+  if (hasNothingBeside(record, used)) return [];
   const all = blocksOf(record.raw).every((block, i) => used.includes(i) || isBlank(block));
-  return all ? [] : [asideDraft(record, `${record.key}:rest`)];
+  return all ? [] : [aside(record, `${record.key}:rest`)];
+}
+
+/** A record that views skip. */
+function aside(record: CodeRecord, key: string = record.key): DraftOutline {
+  return { kind: asideKind, key, make: () => asideDraft(record, key) };
+}
+
+/** Whether each block of a record is a result that answers a call. */
+function hasNothingBeside({ traits, results }: CodeRecord, used: readonly number[] | undefined): boolean {
+  return traits.isOnlyResults && used !== undefined && used.length === results?.length;
 }
 
 /** Whether no later record can extend a message: the model stopped, or the end of its turn is recorded. */
