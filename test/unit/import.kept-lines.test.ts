@@ -8,7 +8,7 @@ import {
 } from '@tapedeck/runtime/import';
 import { KeptLines, openFile } from '@tapedeck/runtime/internal';
 import { view } from '@tapedeck/tape';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { transcriptLines } from '../bench/transcripts.ts';
 import { openStore } from '../support/store.ts';
 import { tempDir } from '../support/temp-dir.ts';
@@ -67,6 +67,33 @@ test.each([
     expect(view(again.views.entries(name)).messages).toEqual(view(store.views.entries(name)).messages);
   }
   expect(reconcile(again, one).filter(({ added }) => added > 0)).toEqual([]);
+  file.close();
+});
+
+test('a plan takes the content of a result, and of what is beside the conversation, only while it reads all lines', () => {
+  using dir = tempDir();
+  const content = `${[...transcriptLines({ bytes: 40_000 })].join('\n')}\n`;
+  writeFileSync(dir.file('t.jsonl'), content);
+  const file = openFile(dir.file('t.jsonl'));
+  const there = parseJsonLines([Buffer.from(content)]).records;
+  const away = kept(file, there);
+  const taken: number[] = [];
+  const read = away.read.bind(away);
+  vi.spyOn(away, 'read').mockImplementation((place) => {
+    taken.push(place.line);
+    return read(place);
+  });
+  for (const record of away) expect(record.value).toBeDefined();
+  expect(taken).toEqual(there.map(({ line }) => line));
+  taken.length = 0;
+  planClaudeCode({ name: 's-1', lines: away });
+  const again = there.filter(({ line }) => taken.lastIndexOf(line) > taken.lastIndexOf(there.length));
+  const isPrompt = ({ value }: JsonLine) => !JSON.stringify(value.message).includes('tool_use_id');
+  const spoken = there.filter(
+    (one) => one.value.type === 'assistant' || (one.value.type === 'user' && isPrompt(one)),
+  );
+  expect(spoken.length).toBeLessThan(there.length);
+  expect(again.map(({ line }) => line)).toEqual(spoken.map(({ line }) => line));
   file.close();
 });
 
