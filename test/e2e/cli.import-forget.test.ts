@@ -1,7 +1,17 @@
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { Origins, parseJsonLines, planClaudeCode, reconcile } from '@tapedeck/runtime/import';
+import {
+  conversationsIn,
+  discover,
+  importConversation,
+  Origins,
+  parseJsonLines,
+  planClaudeCode,
+  reconcile,
+  SourceTable,
+  transcriptTools,
+} from '@tapedeck/runtime/import';
 import type { SqliteTapeStore } from '@tapedeck/tape';
 import { wrapStore } from '@tapedeck/tape/store';
 import { expect, test } from 'vitest';
@@ -387,6 +397,35 @@ test('what was redacted in a session stays so when its file grows', async () => 
   expect((await at.run('sessions', '--quiet')).stdout).toBe('a\n');
 });
 
+/** Records of a session, each said at its own time, as a copy under other ids has them. */
+const timed = (sessionId: string, prefix: string, texts: readonly string[], parent: string | null = null) =>
+  texts.map((text, i) => ({
+    ...{ type: i % 2 === 0 ? 'user' : 'assistant', uuid: `${prefix}${i}`, sessionId },
+    parentUuid: i === 0 ? parent : `${prefix}${i - 1}`,
+    timestamp: new Date(Date.UTC(2026, 1, 1, 1, 1, text.length, text.charCodeAt(0))).toISOString(),
+    message: { role: i % 2 === 0 ? 'user' : 'assistant', content: text },
+  }));
+
+test.each([
+  ['forgotten', 'import', '--forget', 'a'],
+  ['redacted', 'redact', 'a', '3..6', '--reason', 'private'],
+])(
+  'a large file that grows by what was %s elsewhere, under other ids, brings nothing of it',
+  async (_, ...words) => {
+    using at = user();
+    const said = ['a', 'bb', 'ccc', 'dddd'].map((one) => `${one} ${secretWord}`);
+    at.write('a.jsonl', timed('a', 'a-', said));
+    const own = timed('c', 'c-', ['own', 'mine '.repeat(60_000), 'ours', 'theirs']);
+    at.write('c.jsonl', own);
+    await at.imports();
+    expect((await at.run(...words)).code).toBe(0);
+    expect(at.holds(secretWord)).toEqual([]);
+    at.write('c.jsonl', [...own, ...timed('c', 'd-', said, 'c-3')]);
+    await at.imports();
+    expect(at.holds(secretWord)).toEqual([]);
+  },
+);
+
 /** A store that forgets a source in another process, just before it does the nth of some acts for the first time. */
 function forgetting(
   store: SqliteTapeStore,
@@ -489,3 +528,66 @@ test.each([
     expect([...own.verify()]).toEqual([]);
   },
 );
+
+test.each([
+  ['appears', 'imports', 'publish', ''],
+  ['goes on', 'entries', 'append', 'c0'],
+])(
+  'a copy that %s while its source is forgotten has nothing of that, also where the import is killed right behind its commit',
+  async (_, group, act, had) => {
+    using at = user();
+    at.write('a.jsonl', records('a', turns('a0 a1')));
+    if (had !== '') at.write('c.jsonl', records('c', turns(had)));
+    await at.imports();
+    at.write('c.jsonl', records('c', turns('c0 a1 c2')));
+    {
+      using own = at.home.open();
+      let isKilled = false;
+      const store = forgetting(own, { group, act, nth: 1 }, () => {
+        const args = [tapeProgram, 'import', '--forget', at.file('a.jsonl'), '--home', at.home.path];
+        execFileSync(process.execPath, args, { env: { ...process.env, ...at.env } });
+      });
+      const mortal = wrapStore(store, ({ method, act: does }) => {
+        if (isKilled) throw new Error('killed');
+        try {
+          return does();
+        } finally {
+          isKilled ||= method === `${group}.${act}`;
+        }
+      });
+      const { records: lines } = parseJsonLines([readFileSync(at.file('c.jsonl'))]);
+      expect(() => reconcile(mortal, planClaudeCode({ name: 'c', lines }))).toThrow('killed');
+    }
+    await at.imports();
+    expect(at.holds(`${secretWord} a `)).toEqual([]);
+    const { stdout } = await at.run('view', 'c');
+    for (const n of [0, 2]) expect(stdout).toContain(`${secretWord} c ${n}`);
+    expect((await at.run('check')).code).toBe(0);
+  },
+);
+
+test('a copy of records without ids is not taken where its source is forgotten while it is imported', async () => {
+  using at = user();
+  const plain = (...texts: string[]) =>
+    texts.map((content) => ({
+      type: 'user',
+      message: { role: 'user', content: `${secretWord} ${content}` },
+    }));
+  at.write('one.jsonl', plain('1', '2'));
+  at.write('q/copy.jsonl', plain('1', '2', '4'));
+  await at.imports(at.file('one.jsonl'));
+  const place = { env: at.env, home: at.dir.path };
+  const { files } = await discover({ place, tools: transcriptTools, paths: [at.file('q/copy.jsonl')] });
+  const table = SourceTable.open(at.home.file('sources.jsonl'));
+  const [copy] = conversationsIn(files);
+  if (copy === undefined) throw new Error('the copy is found');
+  using own = at.home.open();
+  const store = forgetting(own, { group: 'lineage', act: 'fork', nth: 1 }, () => {
+    const args = [tapeProgram, 'import', '--forget', at.file('one.jsonl'), '--home', at.home.path];
+    execFileSync(process.execPath, args, { env: { ...process.env, ...at.env } });
+  });
+  const [brought] = await importConversation(store, copy, { table });
+  expect(brought).toMatchObject({ error: { code: 'IMPORT_FORGOTTEN' } });
+  expect(at.holds(`${secretWord} 1`)).toEqual([]);
+  expect(own.sessions.list().map(({ session }) => session)).not.toContain('copy');
+});

@@ -48,9 +48,9 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'what is forgotten just before an import forks a session is in that',
-    file: runtime('import/fork-session'),
-    find: 'expectHead: headHash, first }',
-    replace: 'first }',
+    file: runtime('import/unless-erased'),
+    find: 'if (isErased) throw',
+    replace: 'if (!store) throw',
     test: 'test/integration/import.processes.test.ts',
     only: 'is forgotten while an import reads it',
   },

@@ -19,7 +19,7 @@ interface Scene {
 
 /** The methods that commit. */
 const writing =
-  /^(?:entries\.(?:append|redact)|history\.|lineage\.(?:fork|merge|link|unlink)|imports\.|sessions\.(?:open|update))/;
+  /^(?:entries\.(?:append|redact)|history\.|lineage\.(?:fork|merge|link|unlink)|imports\.(?!unfinished)|sessions\.(?:open|update))/;
 
 const usage = { output_tokens: 5 };
 const own = (sessionId: string) => (record: Raw) => ({ ...record, sessionId });
@@ -220,12 +220,13 @@ const scenes: Readonly<{ [name: string]: Scene }> = {
   },
 };
 
-/** Imports transcripts. */
-function take(store: SqliteTapeStore, files: readonly (readonly Raw[])[]): void {
-  for (const records of files) {
+/** Imports transcripts, and says what was added to which sessions. */
+function take(store: SqliteTapeStore, files: readonly (readonly Raw[])[]) {
+  return files.flatMap((records) => {
     const { records: lines } = parseJsonLines([Buffer.from(jsonl(records))]);
-    reconcile(store, planClaudeCode({ name: 'file', lines }));
-  }
+    const done = reconcile(store, planClaudeCode({ name: 'file', lines }));
+    return done.map(({ session, created, added }) => ({ session, created, added }));
+  });
 }
 
 /** What a model sees of each session, by name. */
@@ -293,9 +294,9 @@ async function played({ prepare, files }: Scene) {
   const count = () => {
     commits += 1;
   };
-  take(endsBehind(store, Number.POSITIVE_INFINITY, count), read);
+  const receipts = take(endsBehind(store, Number.POSITIVE_INFINITY, count), read);
   const forked = [...store.lineage.read({ types: ['fork'] })].length;
-  return { prepared, read, before, commits, after: views(store), end: contents(store), forked };
+  return { prepared, read, before, commits, receipts, after: views(store), end: contents(store), forked };
 }
 
 describe.each(Object.entries(scenes))('an import of %s', (_, scene) => {
@@ -324,6 +325,23 @@ describe.each(Object.entries(scenes))('an import of %s', (_, scene) => {
     using store = await prepared();
     const looks = () => expect(kept.difference(messagesIn(views(store)))).toEqual(new Set());
     take(endsBehind(store, Number.POSITIVE_INFINITY, looks), read);
+  });
+
+  test('begins anew where something is erased elsewhere before any commit, and ends as one import', async () => {
+    const { prepared, read, commits, end, receipts } = await played(scene);
+    const contentsButElsewhere = (store: SqliteTapeStore) => {
+      const { sessions, output } = contents(store);
+      return { sessions: sessions.filter(({ session }) => session !== 'elsewhere'), output };
+    };
+    for (let n = 1; n <= commits; n += 1) {
+      using store = await prepared();
+      store.sessions.open('elsewhere');
+      const { to } = store.entries.append('elsewhere', [user('private')]);
+      const erase = () => store.entries.redact('elsewhere', [to], 'private');
+      expect([n, take(overtaken(store, n, erase), read)]).toEqual([n, receipts]);
+      expect([n, contentsButElsewhere(store)]).toEqual([n, end]);
+      expect(store.imports.unfinished()).toEqual([]);
+    }
   });
 
   test('ends as one import when another one overtakes it before any commit', async () => {

@@ -33,22 +33,29 @@ export async function forgetSource(
   const { sources, origins } = await meantBy(named, table, context);
   await (dryRun ? reading : writing)(async (store) => {
     const look = await holdingsOf(store, origins);
-    const found = look();
+    let found = look();
     const isMeant = ({ origin: { tool, main } }: { readonly origin: Origin }) =>
       origins.some((one) => one.tool === tool && one.main === main);
     const left = leftIn(store).filter(isMeant);
     if (!dryRun) {
-      // Remembered first: a process that is killed in between erases the rest when it is repeated.
-      await remember(store, origins, found);
+      // Remembered first: a process that is killed in between erases the rest when it is repeated. An import that is under way looks
+      // into the table when the tapes say so.
       const at = io.now();
       table.forget(sources.map(({ project: _, first: __, ...rest }) => ({ forgottenAt: at, ...rest })));
+      await remember(store, origins, found);
+      if (!found.some(isOwn)) {
+        // From now on no import makes a session of it. One can have made some before.
+        const made = look().filter((one) => one.isCopy || !one.isDeleted);
+        if (made.some(isOwn)) await remember(store, origins, made);
+        found = made;
+      }
       const erase = async (holdings: readonly Holding[]) => {
         for (const { id, seqs } of inTurn(holdings))
           if (seqs.length > 0)
             await whileShown(context, erasing, () => store.entries.redact(id, seqs, reason));
       };
       await erase(found);
-      // An import that was under way can have made a session just before it saw that the source was forgotten, or a copy was erased.
+      // An import that was under way can have written what it read just before it saw that the source was forgotten, or a copy erased.
       await erase(look());
       const staged = leftIn(store).filter(isMeant);
       if (staged.length > 0) store.imports.discard(staged.map(({ id }) => id));
@@ -135,7 +142,7 @@ async function remember(
   found: readonly Holding[],
 ): Promise<void> {
   const { forgottenDraft, originDraft } = await import('@tapedeck/runtime/internal');
-  const own = found.filter(({ isCopy }) => !isCopy);
+  const own = found.filter(isOwn);
   for (const { id } of own.filter((one) => !one.isDeleted)) {
     try {
       store.entries.append(id, [forgottenDraft()]);
@@ -151,4 +158,9 @@ async function remember(
     store.entries.append(id, [originDraft({ format: tool, session: main }), forgottenDraft()]);
     store.sessions.update(id, { lifecycle: 'destroyed' });
   }
+}
+
+/** Whether a session was imported from what is forgotten. */
+function isOwn({ isCopy }: Holding): boolean {
+  return !isCopy;
 }

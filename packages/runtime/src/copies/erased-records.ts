@@ -2,7 +2,7 @@ import type { Entry, HomeStore, Json, JsonObject, Seq } from '@tapedeck/tape';
 import { hasOwnId, isOfImport, keyOf, requestOf } from '../imported/imported.ts';
 import type { SessionFacts } from '../imported/session-facts.ts';
 import { wholeDraft } from '../plan/later-draft.ts';
-import { isAside, type SaidIn } from '../plan/plan.ts';
+import { type ConversationPlan, isAside, type SaidIn } from '../plan/plan.ts';
 
 /** An entry that was erased, and what its redaction has left of it. */
 interface Erased {
@@ -56,6 +56,12 @@ export class ErasedRecords {
       } else if (key !== undefined && hasOwnId(key)) this.#keys.add(key);
     }
     this.#taken.set(id, redactions.length);
+  }
+
+  /** Whether a part of a conversation may have something that was erased: what lies beside it in the source is not known. */
+  mayHave({ spine, asides }: Pick<ConversationPlan, 'spine' | 'asides'>): boolean {
+    const drafts = [...spine, ...asides.map(({ draft }) => draft)];
+    return drafts.some(({ key = '', meta }) => this.hasKey(key) || this.#byTime.has(String(meta?.timestamp)));
   }
 
   /** Whether what a conversation has in a place was erased in one of the sessions. */

@@ -1,4 +1,4 @@
-import type { ForkRequest, HomeStore, SessionInfo } from '@tapedeck/tape';
+import type { ForkRequest, HomeStore } from '@tapedeck/tape';
 import { copiedIn, isAsItWas } from '../copies/copied.ts';
 import { copiesIn } from '../copies/copies.ts';
 import { countedElsewhere } from '../copies/counted-elsewhere.ts';
@@ -16,7 +16,7 @@ import { batchOf } from './batch.ts';
 import { beginningOf, continuationNotes, exportNotes } from './beginning.ts';
 import { type Forking, forkSession } from './fork-session.ts';
 import { createInPieces } from './in-pieces.ts';
-import { assertNotForgotten, isCode, isForgotten, isOvertaken, triesMax } from './overtaken.ts';
+import { isCode, isOvertaken, triesMax } from './overtaken.ts';
 import { isParted } from './parted.ts';
 import { readCopy } from './read-fork.ts';
 import { beforeRewind, knownIn, type ReadTape, readTape } from './read-tape.ts';
@@ -47,18 +47,13 @@ export class ConversationWriter {
     return this.#session.shown;
   }
 
-  /** The sessions that the conversation had before this import. */
-  get there(): readonly SessionInfo[] {
-    return this.#session.there;
-  }
-
   write(): Reconciled {
     const refused = this.#session.refusal();
     if (refused !== undefined) return this.#receipt({ ...nothing, refused });
     try {
       return this.#written();
     } catch (error) {
-      if (!isRefusal(error) && !isForgotten(error)) throw error;
+      if (!isRefusal(error)) throw error;
       return this.#receipt({ ...nothing, refused: error });
     }
   }
@@ -140,7 +135,6 @@ export class ConversationWriter {
       if (left.size > 0) this.#writing.onLeaving(session, left);
       const first = isNew ? begin(tape.change.same, tape.imported.erased) : [];
       const batch = batchOf(this.#writing.conversation, tape, first);
-      if (batch.length > 0) assertNotForgotten(this.#store, this.#writing);
       try {
         const wrote = appendDrafts(this.#store, session, batch, tape.hash);
         return this.#receipt({ created: isNew && wrote.added > 0, ...wrote });
@@ -196,7 +190,6 @@ export class ConversationWriter {
     // The first entry of a session says that it begins.
     const drafts = withRefs(batch, { plan: conversation, next: 2, shown: [] });
     for (let tries = 1; ; tries += 1) {
-      assertNotForgotten(this.#store, this.#writing);
       const { title } = conversation;
       const { name } = this.#session;
       const { id, wrote, error } = createInPieces(this.#store, name, { drafts, title, onAdded });
@@ -204,8 +197,6 @@ export class ConversationWriter {
       const codes = ['TAPE_EXISTS', 'TAPE_NO_SESSION', 'TAPE_KEY_CONFLICT'] as const;
       if (!codes.some((code) => isCode(error, code))) throw error;
       if (this.#session.isRenamed(error)) continue;
-      // What was written of a source that is forgotten meanwhile is discarded.
-      assertNotForgotten(this.#store, this.#writing);
       // Another import of the same source was faster: the session is there, to be compared like any other.
       if (this.#appears()) {
         const rest = this.#update();

@@ -2,7 +2,7 @@ import type { Draft, ForkRequest, HomeStore } from '@tapedeck/tape';
 import type { ForkPreview } from '@tapedeck/tape/store';
 import { type Wrote, wroteOf } from './append-drafts.ts';
 import { batchOf } from './batch.ts';
-import { assertNotForgotten, isCode, isOvertaken, triesMax } from './overtaken.ts';
+import { isCode, isOvertaken, triesMax } from './overtaken.ts';
 import { type ComingFork, headOf, readFork } from './read-fork.ts';
 import type { ReadTape } from './read-tape.ts';
 import type { Writing } from './writing.ts';
@@ -39,7 +39,7 @@ export function forkSession(
   let tape: ReadTape | undefined;
   let first: readonly Draft[] = [];
   for (let tries = 1; ; tries += 1) {
-    // The head first: a source that is forgotten behind it is noticed, and so is what moves the place of the fork.
+    // The head first: what moves the place of the fork behind it is noticed.
     const { id = parent, headHash = '' } = store.sessions.find(parent) ?? {};
     const seen = previewed(store, session, parent, request);
     if (typeof seen === 'string') {
@@ -51,7 +51,6 @@ export function forkSession(
       tape = read?.(fork) ?? readFork(store, writing, fork, session.others);
       first = batchOf(writing.conversation, tape, begin(tape.change.same, tape.imported.erased));
     }
-    assertNotForgotten(store, writing);
     try {
       const whole = { ...request, name: session.name, expectHead: headHash, first };
       const { session: name, repeated } = store.lineage.fork(parent, whole);

@@ -1,8 +1,10 @@
-import { type Draft, type HomeStore, TapeError } from '@tapedeck/tape';
+import type { Draft, HomeStore } from '@tapedeck/tape';
 import type { OnProgress } from '@tapedeck/tape/store';
 import { releaseBehind } from '../lines/collect.ts';
 import { LaterDraft, wholeDraft } from '../plan/later-draft.ts';
 import { bothOf, type Wrote, wroteOf } from './append-drafts.ts';
+import { discardStaged } from './discard-staged.ts';
+import { ErasedMeanwhile } from './unless-erased.ts';
 
 /** Drafts of a new session, and their bytes, that are written in one transaction, before all of them become visible. */
 const chunkMax = { drafts: 500, bytes: 4 * 1024 * 1024 };
@@ -46,23 +48,12 @@ export function createInPieces(
     }
     store.imports.publish([id]);
   } catch (error) {
+    if (error instanceof ErasedMeanwhile && id !== undefined) error.staged.push(id);
     return { ...became(), error };
   }
-  discardLeft(store, session);
+  // What imports that were killed left under its name.
+  discardStaged(store, () => store.imports.unfinished({ session }).map((left) => left.id));
   return became();
-}
-
-/**
- * Erases what imports that were killed left under the name of a session, which is published: nothing reads it. Where the home is
- * busy or the disk full it stays, and a check says so: the session is imported all the same.
- */
-function discardLeft(store: HomeStore, session: string): void {
-  try {
-    const left = store.imports.unfinished({ session });
-    if (left.length > 0) store.imports.discard(left.map(({ id }) => id));
-  } catch (error) {
-    if (!(error instanceof TapeError)) throw error;
-  }
 }
 
 function* chunksOf(drafts: readonly Draft[]): Generator<readonly Draft[]> {

@@ -1,4 +1,4 @@
-import type { HomeStore, Seq } from '@tapedeck/tape';
+import type { HomeStore } from '@tapedeck/tape';
 import type { OnProgress } from '@tapedeck/tape/store';
 import { copiesIn } from '../copies/copies.ts';
 import type { ErasedInPlan } from '../copies/erased-in-plan.ts';
@@ -26,6 +26,8 @@ interface WritingAll {
   readonly origins: Origins;
   readonly erasedElsewhere: ErasedInPlan | undefined;
   readonly onAdded: OnProgress | undefined;
+  /** Called with what was written of a conversation, as soon as it is. */
+  readonly onWritten: (one: Reconciled) => void;
 }
 
 /** What was written of a conversation. */
@@ -50,7 +52,6 @@ export class PlanWriter {
   readonly #tree: SharedCounts | undefined;
   readonly #given: ReadonlyMap<string, ConversationPlan>;
   readonly #written = new Map<string, Written>();
-  readonly #heads = new Map<string, Seq>();
 
   constructor(store: HomeStore, plan: ImportPlan, writing: WritingAll) {
     [this.#store, this.#plan, this.#writing] = [store, plan, writing];
@@ -59,14 +60,8 @@ export class PlanWriter {
   }
 
   /** What was written of each conversation, in the order of the plan. */
-  get done(): ReadonlyMap<string, Reconciled> {
-    const all = [...this.#given.keys()].flatMap((key) => this.#written.get(key)?.receipt ?? []);
-    return new Map(all.map((one) => [one.conversation, one]));
-  }
-
-  /** The sessions that were there before, as far as they had been written. */
-  get heads(): ReadonlyMap<string, Seq> {
-    return this.#heads;
+  get done(): readonly Reconciled[] {
+    return [...this.#given.keys()].flatMap((key) => this.#written.get(key)?.receipt ?? []);
   }
 
   /** Where a conversation was written; undefined where that was refused. */
@@ -117,8 +112,8 @@ export class PlanWriter {
       onLeaving: (session, keys) => this.#writeLeft(conversation, session, keys),
       ...{ as, origins, onAdded },
     });
-    for (const { id, head } of writer.there) this.#heads.set(id, this.#heads.get(id) ?? head);
     const receipt = writer.write();
+    this.#writing.onWritten(receipt);
     const id = this.#noted(conversation, receipt);
     const isWhole = id !== undefined && receipt.isBehind !== true && base === undefined;
     this.#written.set(key, {

@@ -3,8 +3,9 @@
  * conversations what the home has of them (`base.ts`), `plan-writer.ts` says in which order they are written and from which
  * sessions they are forked (`left-branches.ts`, `forked-from.ts`), and `conversation-writer.ts` writes one to one of its
  * sessions (`written-session.ts`), behind what that has of it (`read-tape.ts`, `parted.ts`), or forks it (`fork-session.ts`).
- * `reconcile-end.ts` writes the end of a file that grew, without reading the rest. What others forgot or erased meanwhile is
- * erased here, too (`forgotten-meanwhile.ts`, `erased-meanwhile.ts`). Imports `edges` and what lies below.
+ * `reconcile-end.ts` writes the end of a file that grew, without reading the rest. Where another process erases something
+ * meanwhile, nothing more is written (`unless-erased.ts`), and the import begins anew (`reconciling.ts`). Imports `edges` and
+ * what lies below.
  */
 
 import type { HomeStore } from '@tapedeck/tape';
@@ -20,8 +21,6 @@ import type { Cleaner } from '../imported/cleaner.ts';
 import { refusalOf } from '../imported/forgotten.ts';
 import { Origins } from '../imported/origins.ts';
 import type { ConversationPlan, ImportPlan } from '../plan/plan.ts';
-import { eraseErasedMeanwhile } from './erased-meanwhile.ts';
-import { forgottenMeanwhile } from './forgotten-meanwhile.ts';
 import { KnownBeginnings } from './known-beginnings.ts';
 import { PlanWriter } from './plan-writer.ts';
 import { nothing, type Reconciled } from './reconciled.ts';
@@ -47,30 +46,24 @@ export interface ReconcileOptions {
 }
 
 /**
- * Makes the sessions of a home read as the conversations of a plan: creates those that are missing, parents first, appends
- * what is new to the others, and merges the subagents whose results came back. Each session appears, and changes, in one
- * transaction, by what its tape has: no reader sees a part of it, and an import that was killed, or ran twice at once, ends as
- * one that ran alone.
- *
- * A branch is forked where it leaves its parent, before or after the parent changed, so that what the parent has of it is
- * not written again. A session that went on here is not rewound: what its source has beyond the point where the two part
- * becomes a session beside it. One that is archived, deleted or in use takes nothing, and says so in its receipt.
- * @throws TAPE_EXISTS when a session has the name of `as` that is no import of this source
+ * Writes a plan, as `reconcile` does, where nothing is erased meanwhile.
+ * @param onWritten called with what was written of a conversation, as soon as it is
  */
-export function reconcile(
+export function reconcileOnce(
   store: HomeStore,
   plan: ImportPlan,
-  { clean, rewritten = false, as, origins = new Origins(store), onAdded }: ReconcileOptions = {},
+  { clean, rewritten = false, as, origins = new Origins(store), onAdded }: ReconcileOptions,
+  onWritten: (one: Reconciled) => void,
 ): readonly Reconciled[] {
   const copies = copiesIn(store);
   copies.begin();
   const forgotten = refusalOf(store, plan, { as, origins });
   if (forgotten !== undefined)
     return plan.conversations.map(({ key }) => ({ conversation: key, ...forgotten, ...nothing }));
-  const changes = store.changesOfOthers();
   const erasedElsewhere = as === undefined ? erasedIn(store, plan, clean) : undefined;
   const known = new KnownBeginnings(store, plan, { clean, as, origins, erasedElsewhere });
-  const writer = new PlanWriter(store, plan, { known, rewritten, as, origins, erasedElsewhere, onAdded });
+  const how = { known, rewritten, as, origins, erasedElsewhere };
+  const writer = new PlanWriter(store, plan, { ...how, onAdded, onWritten });
   const placed = (key: string) => writer.placed(key);
   const linkAll = (conversations: readonly ConversationPlan[]) =>
     linkSessions(store, plan, placed, { conversations, copies: as === undefined });
@@ -84,21 +77,15 @@ export function reconcile(
   if (as === undefined) deleteReturned(store, plan, sessions, clean);
   for (const conversation of plan.conversations.slice(count)) writer.write(conversation);
   linkAll(plan.conversations.slice(count));
-  const isForgotten = () => refusalOf(store, plan, { as, origins }) !== undefined;
   // Titles and reports are content of the source, too.
-  for (const { conversation, session, refused, created, added } of writer.done.values()) {
+  for (const { conversation, session, refused, created, added } of writer.done) {
     // An export that no program went on with says nothing of the session from which it was made.
     const isExport = known.exported !== undefined && !created && added === 0;
     if (refused !== undefined || isExport) continue;
-    if (isForgotten()) break;
     saveTitle(store, session, writer.titleOf(conversation));
     recordDerived(store, session, { derived: known.edgesOf(conversation) }, conversation);
   }
-  if (!isForgotten()) mergeEnded(store, plan, (key) => placed(key)?.session);
-  const { done, heads } = writer;
-  const left = forgottenMeanwhile(store, plan, { done, as, origins });
-  if (left === undefined && as === undefined && store.changesOfOthers() !== changes)
-    eraseErasedMeanwhile(store, plan, { done, heads, clean });
+  mergeEnded(store, plan, (key) => placed(key)?.session);
   copies.end();
-  return left ?? [...done.values()];
+  return writer.done;
 }

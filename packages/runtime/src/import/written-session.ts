@@ -1,4 +1,4 @@
-import type { Draft, HomeStore, Seq, SessionInfo, TapeError } from '@tapedeck/tape';
+import type { Draft, HomeStore, Seq, TapeError } from '@tapedeck/tape';
 import { commonOf, spineOf } from '../imported/change.ts';
 import { importedIn, type Shown } from '../imported/imported.ts';
 import { type Beside, OwnSessions } from '../imported/own-sessions.ts';
@@ -65,12 +65,7 @@ export class WrittenSession {
     return this.#store.sessions.find(this.#name) !== undefined;
   }
 
-  /** The sessions that the conversation had before this import. */
-  get there(): readonly SessionInfo[] {
-    return this.#there.flatMap((one) => this.#store.sessions.find(one) ?? []);
-  }
-
-  /** The names of the others of these. */
+  /** The names of the other sessions that the conversation had before this import. */
   get others(): readonly string[] {
     return this.#there.filter((one) => one !== this.#name);
   }

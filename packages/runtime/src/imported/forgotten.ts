@@ -46,16 +46,6 @@ export function refusalOf(
   return found === undefined ? undefined : refusalBy(store, found);
 }
 
-/** The same for a plan that had no session before: its source was forgotten since, of which its new session knows nothing. */
-export function refusalSince(
-  store: HomeStore,
-  { format, session }: Pick<ImportPlan, 'format' | 'session'>,
-  origins: Origins,
-): Refusal | undefined {
-  const found = origins.findDeleted(JSON.stringify({ format, session }));
-  return found === undefined ? undefined : refusalBy(store, found);
-}
-
 function refusalBy(store: HomeStore, { id, session }: SessionInfo): Refusal | undefined {
   if (!isForgotten(store, id)) return undefined;
   const why = 'its source was forgotten';

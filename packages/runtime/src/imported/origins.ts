@@ -31,6 +31,11 @@ export class Origins {
     this.#store = store;
   }
 
+  /** Reads the home anew when the next one is sought: others have written. */
+  forget(): void {
+    this.#found = undefined;
+  }
+
   /** The session with this origin; the oldest one, if the user had several made. */
   find(origin: string): SessionInfo | undefined {
     const id = this.#read().live.get(origin);

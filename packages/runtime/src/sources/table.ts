@@ -110,6 +110,18 @@ export class SourceTable {
     this.#shorten();
   }
 
+  /**
+   * Reads which sources other processes have forgotten since the table was read.
+   * @throws IMPORT_CANNOT_READ
+   */
+  readForgotten(): void {
+    for (const source of keptIn(this.#file).byPath.values()) {
+      if (source.forgottenAt === undefined) continue;
+      noteForgotten(source, this.#forgotten);
+      this.#set(source);
+    }
+  }
+
   /** Takes back a path whose file has moved to another one, unless it is known to be forgotten. */
   remove(path: string): void {
     const source = this.#byPath.get(path);

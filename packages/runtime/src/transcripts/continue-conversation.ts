@@ -4,6 +4,7 @@ import type { FoundFile } from '../discovery/index.ts';
 import { bothOf, type FoundInFile, foundBefore } from '../formats/found-in-file.ts';
 import { leftTape, reconcileEnd } from '../import/reconcile-end.ts';
 import { nothing, type Reconciled } from '../import/reconciled.ts';
+import { lookedAt, unlessErased } from '../import/unless-erased.ts';
 import type { Cleaner } from '../imported/cleaner.ts';
 import { type OpenFile, openFile, stateBefore } from '../lines/index.ts';
 import type { RecordList } from '../lines/json-lines.ts';
@@ -33,6 +34,7 @@ const bytesMin = 256 * 1024;
  * Imports what a main file has got since its last import, and reads nothing else of it than its open end. Undefined where
  * other files have changed, too, where the file did not just grow, or where a record is no plain continuation: the
  * conversation is then read as a whole.
+ * @throws ErasedMeanwhile where something was erased since it began
  */
 export async function continueConversation(
   store: HomeStore,
@@ -64,17 +66,21 @@ export async function continueConversation(
   if (seen.as !== 'grown') return undefined;
   const handle = openFile(file.path);
   try {
+    const look = lookedAt(store);
     const reading = new FileReading(file, handle, { strict, from: known.from });
     const { records } = await reading.lines();
     const planned = tool.planEnd(records, {
       ...{ ...known, has: idsHave(known.ids) },
-      hasErased: () => hasErased(store),
+      hasErased: () => !erasedBy(store).isEmpty,
     });
     reading.assertWhole();
     const directories = new Set([...known.directories, ...reading.directories]);
     if (excludes !== undefined && [...directories].some(excludes)) return undefined;
-    const wrote = planned && reconcileEnd(store, known.tape, planned.conversation, clean);
-    if (planned === undefined || wrote === undefined) return undefined;
+    if (planned === undefined || erasedBy(store).mayHave(planned.conversation)) return undefined;
+    const wrote = unlessErased(store, look, () =>
+      reconcileEnd(store, known.tape, planned.conversation, clean),
+    );
+    if (wrote === undefined) return undefined;
     const now: Source = { ...source, ...(await reading.read()), at };
     table.put([now]);
     const { session, key, name, ids, others: beside } = known;
@@ -94,11 +100,11 @@ export async function continueConversation(
   }
 }
 
-/** Whether something was erased in a home, by now. */
-function hasErased(store: HomeStore): boolean {
+/** What was erased in a home, by now. */
+function erasedBy(store: HomeStore) {
   const copies = copiesIn(store);
   copies.begin();
-  return !copies.erased().isEmpty;
+  return copies.erased();
 }
 
 /** Records where a source can be read on, if it can be, and is large. */

@@ -3,8 +3,10 @@ import { quote } from '@tapedeck/tape/internal';
 import type { OnProgress } from '@tapedeck/tape/store';
 import type { FoundFile } from '../discovery/index.ts';
 import type { FoundInFile } from '../formats/found-in-file.ts';
-import { type ReconcileOptions, reconcile } from '../import/reconcile.ts';
+import type { ReconcileOptions } from '../import/reconcile.ts';
 import type { Reconciled } from '../import/reconciled.ts';
+import { Reconciling } from '../import/reconciling.ts';
+import { ErasedMeanwhile, lookedAt } from '../import/unless-erased.ts';
 import { type Cleaner, cleanerFor } from '../imported/cleaner.ts';
 import { knownSessionsIn } from '../imported/known-sessions.ts';
 import { ImportError } from '../lines/errors.ts';
@@ -12,18 +14,12 @@ import { factsAt, type OpenFile, openFile } from '../lines/index.ts';
 import type { SourcePlan, TranscriptTool } from '../plan/format.ts';
 import type { ConversationPlan } from '../plan/plan.ts';
 import { noCounts } from '../plan/transcript.ts';
-import {
-  beginningAs,
-  isUnchanged,
-  recognise,
-  type Seen,
-  type Source,
-  type SourceTable,
-} from '../sources/index.ts';
+import { isUnchanged, recognise, type Seen, type Source, type SourceTable } from '../sources/index.ts';
 import { continueConversation, saveEnd } from './continue-conversation.ts';
 import type { Conversation } from './conversations.ts';
 import { heldFiles, recordHeld } from './held-files.ts';
 import { markSessionsBack } from './mark-gone.ts';
+import { assertNotForgotten } from './not-forgotten.ts';
 import { FileReading } from './read-file.ts';
 
 /** What the import of one file brought. */
@@ -117,8 +113,13 @@ export async function importConversation(
   const shown = onRead && readingOf(files, onRead);
   const opened: Opened[] = [];
   const failed = new Map<FoundFile, FileError>();
+  const lookAtForgotten = async () => {
+    const look = lookedAt(store);
+    if (table !== undefined && how.as === undefined) await assertNotForgotten(store, files, table);
+    return look;
+  };
   try {
-    if (table !== undefined && how.as === undefined) await assertNotForgotten(files, table);
+    const look = await lookAtForgotten();
     for (const file of files) {
       try {
         opened.push(await open(file, { table, strict, ...(shown !== undefined && { onRead: shown(file) }) }));
@@ -136,7 +137,9 @@ export async function importConversation(
       opened.filter(({ seen }) => isOther(seen)).flatMap(({ file }) => plan.files.get(file.path) ?? []),
     );
     const rewritten = (conversation: ConversationPlan) => apart.has(conversation.file);
-    const done = reconcile(store, plan, { ...how, rewritten, ...(clean && { clean }) });
+    const reconciling = new Reconciling(store, plan, { ...how, rewritten, ...(clean && { clean }) });
+    let done = reconciling.since(look);
+    while (done === undefined) done = reconciling.since(await lookAtForgotten());
     markSessionsBack(store, done);
     const lacking = done.filter(({ refused }) => refused !== undefined);
     // What was deleted stays so; any other reason may be gone soon.
@@ -161,21 +164,6 @@ export async function importConversation(
     }));
   } finally {
     for (const { handle } of opened) handle.close();
-  }
-}
-
-/**
- * Refuses a copy of what was forgotten, under another name: records that have no ids are known by what they say alone.
- * @throws IMPORT_FORGOTTEN
- */
-async function assertNotForgotten(files: readonly FoundFile[], table: SourceTable): Promise<void> {
-  for (const { path, role } of files) {
-    if (role !== 'main' || table.at(path) !== undefined) continue;
-    if ((await beginningAs(path, table.forgotten)) === undefined) continue;
-    const why = 'it begins with all of a source that was forgotten';
-    throw new ImportError('IMPORT_FORGOTTEN', `cannot import ${quote(path)}: ${why}`, {
-      data: { file: path, why },
-    });
   }
 }
 
@@ -204,8 +192,8 @@ async function grown(
       file === main ? { file, seen: 'grown', brought } : { file, seen: 'unchanged' },
     );
   } catch (error) {
-    // Whatever is wrong with the file, its whole reading says it.
-    if (!isFileError(error)) throw error;
+    // Whatever is wrong with the file, its whole reading says it, and begins anew where something was erased meanwhile.
+    if (!isFileError(error) && !(error instanceof ErasedMeanwhile)) throw error;
     return undefined;
   }
 }

@@ -29,8 +29,9 @@ export {
   readTranscript,
   type TranscriptFormat,
 } from '../formats/read-transcript.ts';
-export { type ReconcileOptions, reconcile } from '../import/reconcile.ts';
+export type { ReconcileOptions } from '../import/reconcile.ts';
 export type { Reconciled } from '../import/reconciled.ts';
+export { reconcile } from '../import/reconciling.ts';
 export { type Cleaner, cleanerFor } from '../imported/cleaner.ts';
 export { Origins } from '../imported/origins.ts';
 export type { Beside } from '../imported/own-sessions.ts';

@@ -52,6 +52,8 @@ export class PostgresDb implements Db {
   commits = 0;
   #attempt: Attempt | undefined;
   #locks: Locks | undefined;
+  /** With what each transaction begins that writes. */
+  #check: (() => void) | undefined;
   /** What an act has done is done again in memory for each answer: with many items, many times. */
   readonly itemsOfAct: number | undefined;
   readonly #blocking: Blocking | undefined;
@@ -157,7 +159,7 @@ export class PostgresDb implements Db {
 
   write<T>(act: () => T): T {
     const { statements } = this.#blocking?.locks ?? this.#locks ?? { statements: [] };
-    return this.#transaction([begin, ...statements], act);
+    return this.#transaction([begin, ...statements], act, this.#check);
   }
 
   tryWrite<T>(act: () => T): T {
@@ -174,6 +176,16 @@ export class PostgresDb implements Db {
 
   writeAndWipe<T>(act: () => T): T {
     return this.write(act);
+  }
+
+  checked<T>(check: () => void, act: () => T): T {
+    const before = this.#check;
+    this.#check = check;
+    try {
+      return act();
+    } finally {
+      this.#check = before;
+    }
   }
 
   read<T>(act: () => T): T {
@@ -219,11 +231,12 @@ export class PostgresDb implements Db {
     this.#within((attempt) => attempt.write(statement, orElse));
   }
 
-  #transaction<T>(first: readonly Statement[], act: () => T): T {
+  #transaction<T>(first: readonly Statement[], act: () => T, check?: () => void): T {
     return this.#within((attempt) => {
       if (attempt.isOpen) return act();
       attempt.begin(first);
       try {
+        check?.();
         const value = act();
         attempt.commit(commit);
         return value;

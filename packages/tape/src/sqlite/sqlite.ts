@@ -49,6 +49,8 @@ export class SqliteDb implements Db {
    * first use: the first of a connection prepares nine statements, and who reads one view has no transaction.
    */
   #transactions: { readonly transaction: Transaction; readonly savepoint: Transaction } | undefined;
+  /** With what each transaction begins that writes. */
+  #check: (() => void) | undefined;
   /** Number of transactions that this connection has committed. */
   commits = 0;
   /** Whether it reads a private copy, because the file cannot be read in place. */
@@ -90,6 +92,7 @@ export class SqliteDb implements Db {
     this.#transactions ??= {
       savepoint: this.#db.transaction((act: () => unknown) => act()),
       transaction: this.#db.transaction((act: () => unknown) => {
+        this.#check?.();
         const result = act();
         crashPoint('commit/before');
         return result;
@@ -171,6 +174,16 @@ export class SqliteDb implements Db {
     this.commits += 1;
     crashPoint('commit/after');
     return result;
+  }
+
+  checked<T>(check: () => void, act: () => T): T {
+    const before = this.#check;
+    this.#check = check;
+    try {
+      return act();
+    } finally {
+      this.#check = before;
+    }
   }
 
   #committed<T>(act: () => T): T {

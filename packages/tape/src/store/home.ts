@@ -34,7 +34,14 @@ import { isRunOpen, saveRun } from '../tape/open-run.ts';
 import { realmsOf } from '../tape/realms.ts';
 import { type RecordedCall, recordedCalls } from '../tape/recorded-calls.ts';
 import { type Ref, selectTape, type TapeRow, tapeById } from '../tape/tape.ts';
-import { type HomeHead, homeHead, type Written, writtenBehind } from '../tape/written.ts';
+import {
+  type ErasedBehind,
+  erasedBehind,
+  type HomeHead,
+  homeHead,
+  type Written,
+  writtenBehind,
+} from '../tape/written.ts';
 import { type Bundles, bundlesOn } from './bundles.ts';
 import type { Connection, GraphFileState } from './connection.ts';
 import { type EntriesInProcess, entriesOn } from './entries.ts';
@@ -280,9 +287,17 @@ export class HomeStore implements TapeStore {
     return this.#at.db.dataVersion() + this.#at.db.commits;
   }
 
-  /** @internal Returns a number that changes when others commit. A server may count the commits of this store, too. */
-  changesOfOthers(): number {
-    return this.#at.db.dataVersion();
+  /**
+   * @internal Runs `act`, which must not wait. Each transaction of it that writes begins with `check`: where that throws, nothing
+   * of it is written.
+   */
+  checked<T>(check: () => void, act: () => T): T {
+    return this.#at.db.checked(check, act);
+  }
+
+  /** @internal Finds whether content was erased behind an entry of the home, or an event with a name was written. */
+  erasedBehind(entry: number, event: string): ErasedBehind {
+    return erasedBehind(this.#at.db, { entry, event });
   }
 
   *verify(ref?: Ref, o: ProgressOptions = {}): Iterable<Problem> {

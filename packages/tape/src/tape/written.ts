@@ -48,3 +48,24 @@ export function writtenBehind(db: Db, after: HomeHead): Written {
     };
   });
 }
+
+/** How far a home has come, and whether something was erased in it behind a place. */
+export interface ErasedBehind {
+  /** The number of the last entry. */
+  readonly entry: number;
+  readonly isErased: boolean;
+}
+
+/**
+ * Finds whether an entry behind a place says that content was erased, or is an event with a name. The cost grows with what was
+ * written since. What an unfinished import lost counts for nothing.
+ */
+export function erasedBehind(db: Db, { entry, event }: { entry: number; event: string }): ErasedBehind {
+  const found = db.get<{ entry: number | null; erased: number | null }>(
+    `SELECT max(e.id) AS entry, max(CASE WHEN e.mark = 'redaction' OR e.name = @event THEN 1 ELSE 0 END
+         * CASE WHEN t.lifecycle <> 'staging' THEN 1 ELSE 0 END) AS erased
+       FROM entry e JOIN tape t ON t.id = e.tape_id WHERE e.id > @entry`,
+    { entry, event },
+  );
+  return { entry: found?.entry ?? entry, isErased: found?.erased === 1 };
+}

@@ -1,0 +1,70 @@
+import type { HomeStore } from '@tapedeck/tape';
+import type { ImportPlan } from '../plan/plan.ts';
+import { bothOf } from './append-drafts.ts';
+import { type ReconcileOptions, reconcileOnce } from './reconcile.ts';
+import type { Reconciled } from './reconciled.ts';
+import { ErasedMeanwhile, lookedAt, unlessErased } from './unless-erased.ts';
+
+/** The writing of a plan, which begins anew as often as another process erases something meanwhile. */
+export class Reconciling {
+  readonly #store: HomeStore;
+  readonly #plan: ImportPlan;
+  readonly #options: ReconcileOptions;
+  /** What was written of each conversation before it began anew. */
+  readonly #wrote = new Map<string, Reconciled>();
+
+  constructor(store: HomeStore, plan: ImportPlan, options: ReconcileOptions) {
+    this.#store = store;
+    this.#plan = plan;
+    this.#options = options;
+  }
+
+  /**
+   * Writes what is missing; undefined where something was erased since a look at the home (`lookedAt`), of which nothing is written
+   * then.
+   */
+  since(look: number): readonly Reconciled[] | undefined {
+    const done = new Map<string, Reconciled>();
+    try {
+      const onWritten = (one: Reconciled) => done.set(one.conversation, one);
+      const act = () => reconcileOnce(this.#store, this.#plan, this.#options, onWritten);
+      return unlessErased(this.#store, look, act).map((one) => this.#together(one));
+    } catch (error) {
+      if (!(error instanceof ErasedMeanwhile)) throw error;
+      for (const one of done.values()) this.#wrote.set(one.conversation, this.#together(one));
+      this.#options.origins?.forget();
+      return undefined;
+    }
+  }
+
+  #together(one: Reconciled): Reconciled {
+    const before = this.#wrote.get(one.conversation);
+    if (one.refused !== undefined || before?.session !== one.session) return one;
+    const { beside = one.beside } = before;
+    const created = before.created || one.created;
+    return { ...one, ...bothOf(before, one), created, ...(beside && { beside }) };
+  }
+}
+
+/**
+ * Makes the sessions of a home read as the conversations of a plan: creates those that are missing, parents first, appends
+ * what is new to the others, and merges the subagents whose results came back. Each session appears, and changes, in one
+ * transaction, by what its tape has: no reader sees a part of it, and an import that was killed, or ran twice at once, ends as
+ * one that ran alone.
+ *
+ * A branch is forked where it leaves its parent, before or after the parent changed, so that what the parent has of it is
+ * not written again. A session that went on here is not rewound: what its source has beyond the point where the two part
+ * becomes a session beside it. One that is archived, deleted or in use takes nothing, and says so in its receipt.
+ * @throws TAPE_EXISTS when a session has the name of `as` that is no import of this source
+ */
+export function reconcile(
+  store: HomeStore,
+  plan: ImportPlan,
+  options: ReconcileOptions = {},
+): readonly Reconciled[] {
+  const reconciling = new Reconciling(store, plan, options);
+  for (;;) {
+    const done = reconciling.since(lookedAt(store));
+    if (done !== undefined) return done;
+  }
+}
