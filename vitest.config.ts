@@ -257,6 +257,7 @@ const lanes = [
     'faults.sync-order',
     'faults.syscalls',
     'import.processes',
+    'import.server',
     'mcp.reference-servers',
     'pi.opens',
     'providers.quiet',

@@ -2,10 +2,15 @@ import { spawnSync } from 'node:child_process';
 import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Reconciled, readTranscript, reconcile, SourceTable } from '@tapedeck/runtime/import';
-import { type SqliteTapeStore, view } from '@tapedeck/tape';
+import type { SqliteTapeStore } from '@tapedeck/tape';
 import { wrapStore } from '@tapedeck/tape/store';
 import { expect, test } from 'vitest';
-import { transcriptLines } from '../bench/transcripts.ts';
+import {
+  branchedTranscript,
+  branchedSession as session,
+  shownIn,
+  subagentOfBranched as subagent,
+} from '../support/branched-transcript.ts';
 import { startTape } from '../support/cli.ts';
 import { importFiles } from '../support/import-files.ts';
 import { tapeProgram } from '../support/programs.ts';
@@ -14,38 +19,7 @@ import { sized } from '../support/size.ts';
 import { openStore } from '../support/store.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { type TempHome, tempHome } from '../support/temp-home.ts';
-import { calls, jsonl, model, person, returns, says } from '../support/transcript.ts';
-
-const session = '5f3c9a52-0000-4000-8000-000000000000';
-
-/** The lines of a transcript, at whose end a prompt was typed anew, so that it has a branch. */
-function transcript(bytes: number): readonly string[] {
-  const lines = [...transcriptLines({ bytes })];
-  const prompts = lines.filter((line) => line.includes('"role":"user","content":"'));
-  const { parentUuid } = JSON.parse(prompts.at(-1) ?? '{}') as { parentUuid: string };
-  const again = jsonl([
-    person({ uuid: 'z1', parent: parentUuid }, 'in another way', { sessionId: session }),
-    model({ uuid: 'z2', parent: 'z1' }, [says('as you like')], { sessionId: session }),
-  ]);
-  return [...lines, ...again.trimEnd().split('\n')];
-}
-
-const subagent = jsonl([
-  person({ uuid: 'x1' }, 'Look', { isSidechain: true, agentId: 'x', sessionId: session }),
-  model({ uuid: 'x2', parent: 'x1' }, [says('seen')], {
-    isSidechain: true,
-    agentId: 'x',
-    sessionId: session,
-  }),
-]);
-
-/** What a model would see of each session, by name, and the tokens of all. */
-function shownIn(store: SqliteTapeStore) {
-  const names = store.sessions.list({ all: true }).map((one) => one.session);
-  const views = names.toSorted().map((name) => [name, view(store.views.entries(name)).messages] as const);
-  const tokens = store.sessions.calls().reduce((sum, { usage }) => sum + usage.output, 0);
-  return { views: Object.fromEntries(views), tokens };
-}
+import { calls, jsonl, model, person, returns } from '../support/transcript.ts';
 
 /** Imports growing pieces of a transcript in processes, and compares the home with one that imported the whole once. */
 async function importsAsOne(
@@ -54,7 +28,7 @@ async function importsAsOne(
 ) {
   using dir = tempDir();
   using home = tempHome();
-  const lines = transcript(sized(150_000, 250_000, 3_000_000));
+  const lines = branchedTranscript(sized(150_000, 250_000, 3_000_000));
   const file = dir.file(`${session}.jsonl`);
   mkdirSync(dir.file(`${session}/subagents`), { recursive: true });
   writeFileSync(dir.file(`${session}/subagents/agent-x.jsonl`), subagent);
@@ -97,7 +71,7 @@ test.each([1, 2, 3, 4, 5, 6])(
   async (nth) => {
     using dir = tempDir();
     using home = tempHome();
-    writeFileSync(dir.file(`${session}.jsonl`), `${transcript(20_000).join('\n')}\n`);
+    writeFileSync(dir.file(`${session}.jsonl`), `${branchedTranscript(20_000).join('\n')}\n`);
     using store = home.open();
     let looks = 0;
     const overtaking = wrapStore(store, ({ method, args: [ref], act }) => {
@@ -136,7 +110,7 @@ test.each([
     using home = tempHome();
     using alone = openStore();
     using store = home.open();
-    const lines = transcript(150_000);
+    const lines = branchedTranscript(150_000);
     const write = (some: readonly string[]) =>
       writeFileSync(dir.file(`${session}.jsonl`), some.map((line) => `${line}\n`).join(''));
     write(lines.slice(0, count));
@@ -162,7 +136,7 @@ test.each([
 );
 
 test('two imports that begin a session at once write it together, and each counts what it wrote of it', async () => {
-  const lines = transcript(150_000).join('\n');
+  const lines = branchedTranscript(150_000).join('\n');
   using home = tempHome();
   using store = home.open();
   using other = home.open();
