@@ -1,8 +1,7 @@
-import { type HomeStore, TapeError } from '@tapedeck/tape';
+import type { HomeStore } from '@tapedeck/tape';
 import { quote } from '@tapedeck/tape/internal';
 import type { OnProgress } from '@tapedeck/tape/store';
 import type { FoundFile } from '../discovery/index.ts';
-import type { FoundInFile } from '../formats/found-in-file.ts';
 import type { ReconcileOptions } from '../import/reconcile.ts';
 import type { Reconciled } from '../import/reconciled.ts';
 import { Reconciling } from '../import/reconciling.ts';
@@ -10,34 +9,18 @@ import { ErasedMeanwhile, lookedAt } from '../import/unless-erased.ts';
 import { type Cleaner, cleanerFor } from '../imported/cleaner.ts';
 import { knownSessionsIn } from '../imported/known-sessions.ts';
 import { ImportError } from '../lines/errors.ts';
-import { factsAt, type OpenFile, openFile } from '../lines/index.ts';
-import type { SourcePlan, TranscriptTool } from '../plan/format.ts';
 import type { ConversationPlan } from '../plan/plan.ts';
-import { noCounts } from '../plan/transcript.ts';
-import { isUnchanged, recognise, type Seen, type Source, type SourceTable } from '../sources/index.ts';
-import { continueConversation, saveEnd } from './continue-conversation.ts';
+import type { SourceTable } from '../sources/index.ts';
+import { continueConversation } from './continue-conversation.ts';
 import type { Conversation } from './conversations.ts';
+import { type FileError, type FileImport, importOf, isFileError } from './file-import.ts';
 import { heldFiles, recordHeld } from './held-files.ts';
 import { markSessionsBack } from './mark-gone.ts';
 import { assertNotForgotten } from './not-forgotten.ts';
-import { FileReading } from './read-file.ts';
-
-/** What the import of one file brought. */
-export interface FileImport {
-  readonly file: FoundFile;
-  /** What the file was to what had been read before. */
-  readonly seen: Seen['as'];
-  /** What became of its conversations; absent when nothing had to be read, and for what is a part of another file. */
-  readonly brought?: Brought;
-  /** Why it was left out, or a part of it. */
-  readonly error?: ImportError | TapeError;
-}
-
-/** What one file brought, and what was found in all of it, also where its end alone was read. */
-export interface Brought extends FoundInFile {
-  /** Those of its conversations, also of such to which nothing was added. */
-  readonly sessions: readonly Reconciled[];
-}
+import { isOther, type Opened, open, planOf } from './opened.ts';
+import type { FileReading } from './read-file.ts';
+import { readingOf } from './reading-progress.ts';
+import { isRead, record, rememberEnd } from './record-read.ts';
 
 /** How a conversation is imported. */
 export interface ImportingOptions extends Omit<ReconcileOptions, 'rewritten' | 'clean'> {
@@ -55,17 +38,6 @@ export interface ImportingOptions extends Omit<ReconcileOptions, 'rewritten' | '
   readonly now?: () => number;
   /** Called with the bytes of its files that were read, some times while they are. */
   readonly onRead?: OnProgress;
-}
-
-/** Whether a file is as it was when it was read, and each of its sessions took what is new. */
-export function isRead(file: FoundFile, table: SourceTable | undefined): boolean {
-  const source = table?.at(file.path);
-  return source !== undefined && source.lacks !== true && isRecorded(file, source);
-}
-
-/** Whether the table has of a file what it is now. */
-function isRecorded({ facts }: FoundFile, source: Source): boolean {
-  return source.goneAt === undefined && isUnchanged(source, facts);
 }
 
 /**
@@ -196,155 +168,4 @@ async function grown(
     if (!isFileError(error) && !(error instanceof ErasedMeanwhile)) throw error;
     return undefined;
   }
-}
-
-/** Records where the main file can be read on when it has grown. */
-async function rememberEnd(
-  store: HomeStore,
-  plan: SourcePlan,
-  {
-    tool,
-    done,
-    opened,
-    table,
-  }: {
-    readonly tool: TranscriptTool;
-    readonly done: readonly Reconciled[];
-    readonly opened: readonly Opened[];
-    readonly table: SourceTable;
-  },
-): Promise<void> {
-  const { end, session, copyOf, isNamed, conversations } = plan;
-  const main = opened.find(({ file }) => file.role === 'main');
-  const source = main && table.at(main.file.path);
-  const wrote = done.find(({ conversation }) => conversation === end?.conversation);
-  const grows = conversations.find(({ key }) => key === end?.conversation);
-  if (main === undefined || source === undefined || wrote === undefined || grows === undefined) return;
-  const open = copyOf === undefined && isNamed === undefined ? end : undefined;
-  const { brought } = importOf(main, plan, done);
-  if (brought === undefined) return;
-  const { sessions, ...found } = brought;
-  const { key, name } = grows;
-  const directories = [...main.reading.directories];
-  const others = sessions.filter((one) => one !== wrote);
-  const { records } = await main.reading.lines();
-  saveEnd(
-    store,
-    { tool, table, source, handle: main.handle, open, records },
-    { session, key, name, directories, wrote, found, others },
-  );
-}
-
-/** What can be wrong with one file, and with no other. */
-type FileError = ImportError | TapeError;
-
-/** What a tape says of an entry, a name or a source: other errors are those of the home. */
-const ofSource: ReadonlySet<string> = new Set(['TAPE_BAD_ENTRY', 'TAPE_BAD_NAME', 'TAPE_EXISTS']);
-
-function isFileError(error: unknown): error is FileError {
-  if (error instanceof ImportError) return error.code !== 'IMPORT_CANNOT_WRITE';
-  return error instanceof TapeError && ofSource.has(error.code);
-}
-
-/** A file that is open for this import. */
-interface Opened {
-  readonly file: FoundFile;
-  readonly seen: Seen;
-  readonly handle: OpenFile;
-  readonly reading: FileReading;
-}
-
-async function open(
-  file: FoundFile,
-  {
-    table,
-    ...how
-  }: { readonly table: SourceTable | undefined } & ConstructorParameters<typeof FileReading>[2],
-): Promise<Opened> {
-  const { path, tool, session } = file;
-  const elsewhere = table?.of({ tool: tool.name, session, path }) ?? [];
-  const seen = await recognise(path, { here: table?.at(path), elsewhere });
-  const handle = openFile(path);
-  return { file, seen, handle, reading: new FileReading(file, handle, how) };
-}
-
-/** The plan of files, without those that strictness leaves out. */
-async function planOf(
-  read: NonNullable<TranscriptTool['plan']>,
-  opened: readonly Opened[],
-): Promise<SourcePlan> {
-  const readings = opened.map(({ reading }) => reading);
-  const plan = await read(readings);
-  const left = readings.filter(({ error }) => error === undefined);
-  for (const reading of left)
-    reading.assertRegular(plan.faults?.get(plan.files.get(reading.path) ?? '') ?? []);
-  return left.every(({ error }) => error === undefined) ? plan : await read(readings);
-}
-
-/** Less is read at once. */
-const shownBytes = 256 * 1024;
-
-/** For each file of several, what counts its bytes among those of all. */
-function readingOf(
-  files: readonly FoundFile[],
-  onRead: OnProgress,
-): (file: FoundFile) => (bytes: number) => void {
-  const total = files.reduce((sum, { facts }) => sum + facts.size, 0);
-  const read = new Map<FoundFile, number>();
-  return (file) => (bytes) => {
-    if (total < shownBytes) return;
-    // A compressed file gives more bytes than it has.
-    read.set(file, Math.min(bytes, file.facts.size));
-    onRead({ done: [...read.values()].reduce((sum, one) => sum + one, 0), total });
-  };
-}
-
-/** Whether a file lacks a part of what was read of its session: what it has in place of that goes beside it. */
-function isOther(seen: Seen): boolean {
-  const isOfShorter = 'source' in seen && seen.source.isBehind === true;
-  return seen.as === 'rewritten' || seen.as === 'version' || isOfShorter;
-}
-
-type IsFile = (file: FoundFile) => boolean;
-
-async function record(
-  table: SourceTable,
-  opened: readonly Opened[],
-  { at, isBehind, lacks }: { readonly at: number; readonly isBehind: IsFile; readonly lacks: IsFile },
-): Promise<void> {
-  for (const { file, seen, reading } of opened) {
-    const { path, tool, session, main, role, project, first } = file;
-    const known = table.at(path);
-    const isLacking = lacks(file);
-    const isKnown = known !== undefined && isRecorded(file, known) && (known.lacks === true) === isLacking;
-    if (reading.error !== undefined || isKnown) continue;
-    const about = {
-      ...(project !== undefined && { project }),
-      ...(first !== undefined && { first }),
-      ...(isBehind(file) && { isBehind: true as const }),
-      ...(isLacking && { lacks: true as const }),
-    };
-    const read = await reading.read();
-    table.put([{ path, ...read, at, tool: tool.name, session, main, role, ...about } satisfies Source]);
-    // A file that has moved, or was compressed, is known by its new path alone.
-    const before = seen.as === 'moved' || seen.as === 'compressed' ? seen.source.path : path;
-    if (before !== path && factsAt(before) === undefined) table.remove(before);
-  }
-}
-
-function importOf(
-  { file, seen, reading }: Opened,
-  plan: SourcePlan,
-  done: readonly Reconciled[],
-): FileImport {
-  const key = plan.files.get(file.path);
-  const keys = new Set(plan.conversations.filter((one) => one.file === key).map((one) => one.key));
-  const sessions = done.filter(({ conversation }) => keys.has(conversation));
-  const error = reading.error ?? sessions.find(({ refused }) => refused !== undefined)?.refused;
-  const said = { file, seen: seen.as, ...(error !== undefined && { error }) };
-  if (key === undefined) return said;
-  const counts = plan.counts.get(key) ?? noCounts;
-  const derived = file.role === 'main' ? plan.derived.length : 0;
-  const faults = plan.faults?.get(key) ?? [];
-  return { ...said, brought: { sessions, ...reading.found({ counts, derived, faults }) } };
 }

@@ -3,7 +3,8 @@
  *
  * @privateRemarks
  * `tools.ts` lists the formats that are known, `conversations.ts` says which files belong together, and what is new in them
- * is brought by `import-conversation.ts`; `read-file.ts` is one file for the reader of its format. `mark-gone.ts` marks the
+ * is brought by `import-conversation.ts`, which opens them (`opened.ts`), and records what it read (`record-read.ts`);
+ * `read-file.ts` is one file for the reader of its format. `mark-gone.ts` marks the
  * sessions whose files are gone, and `record-export.ts` keeps what an export wrote from being read. Imports the rooms `discovery`
  * and `sources`, `import`, and what lies below that.
  *
@@ -66,13 +67,9 @@ export type {
 export { noCounts, type TranscriptCounts } from '../plan/transcript.ts';
 export { type Source, SourceTable } from '../sources/index.ts';
 export { type Conversation, conversationsIn } from './conversations.ts';
-export {
-  type Brought,
-  type FileImport,
-  type ImportingOptions,
-  importConversation,
-  isRead,
-} from './import-conversation.ts';
+export type { Brought, FileImport } from './file-import.ts';
+export { type ImportingOptions, importConversation } from './import-conversation.ts';
 export { markSessionsGone } from './mark-gone.ts';
 export { recordExport } from './record-export.ts';
+export { isRead } from './record-read.ts';
 export { transcriptTools } from './tools.ts';

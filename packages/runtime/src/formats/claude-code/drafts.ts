@@ -102,10 +102,15 @@ export function errorDraft(record: CodeRecord): Draft {
 /** The kind of records that views skip. */
 export const asideKind = 'x-claude-code';
 
+/** A record as it is, which views skip. */
+export function recordDraft(key: string, payload: JsonObject): Draft {
+  return { kind: asideKind, payload, meta: { source: 'import' }, key };
+}
+
 /** A record that views skip, verbatim; of one that is too large for an entry only its type, uuid and size. */
 export function asideDraft(record: CodeRecord, key: string = record.key): Draft {
   const { type, bytes, raw } = record;
-  if (bytes <= entryBytesMax) return { kind: asideKind, payload: raw, meta: { source: 'import' }, key };
+  if (bytes <= entryBytesMax) return recordDraft(key, raw);
   const payload = known({ type, uuid: raw.uuid });
   return { kind: asideKind, payload, meta: { source: 'import', omittedBytes: bytes }, key };
 }

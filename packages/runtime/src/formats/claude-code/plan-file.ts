@@ -33,6 +33,11 @@ export interface FileKey {
   readonly file?: string;
 }
 
+/** A conversation of which nothing is here. */
+export function emptyOf({ key, kind, name, file = key }: FileKey): ConversationPlan {
+  return { key, kind, file, name, spine: [], settled: 0, keeps: new Map(), asides: [] };
+}
+
 /** The conversations of one file, parents first. */
 export interface FilePlan
   extends Pick<ImportPlan, 'conversations' | 'derived' | 'exportOf' | 'passedOver' | 'end'> {

@@ -7,7 +7,8 @@ import { text } from '../../plan/text.ts';
 import type { AgentSource } from './agents.ts';
 import { FirstReading } from './first-reading.ts';
 import type { SavedOutput } from './outputs.ts';
-import { agentKey, planClaudeCode } from './plan-of.ts';
+import { agentKey } from './plan-agent.ts';
+import { planClaudeCode } from './plan-of.ts';
 
 /** Reads the files of one session of Claude Code as a tree of conversations. */
 export async function planSource(files: readonly SourceFile[]): Promise<SourcePlan> {
