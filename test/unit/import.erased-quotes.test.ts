@@ -13,7 +13,7 @@ import type { SqliteTapeStore } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
 import { openStore } from '../support/store.ts';
 import { tempDir } from '../support/temp-dir.ts';
-import { jsonl, model, person, says } from '../support/transcript.ts';
+import { calls, jsonl, model, person, returns, says } from '../support/transcript.ts';
 
 type Raw = { readonly [field: string]: unknown };
 
@@ -182,4 +182,23 @@ test('a note that is read with the end of a large source alone does not bring ba
     expect(found(store, 'aardvark')).toEqual([]);
     expect(found(store, `prompt ${n}`)).not.toEqual([]);
   }
+});
+
+test('a note that quotes an output of one word that was erased does not bring it back', () => {
+  using store = openStore();
+  const word = 'aardvark-0123456789abcdef';
+  const called = (prefix: string, sessionId: string): readonly Raw[] =>
+    [
+      person({ uuid: `${prefix}u1` }, 'show it', at(1)),
+      model({ uuid: `${prefix}a1`, parent: `${prefix}u1` }, [calls('t1')], at(2)),
+      person({ uuid: `${prefix}r1`, parent: `${prefix}a1` }, [returns('t1', word)], at(3)),
+      model({ uuid: `${prefix}a2`, parent: `${prefix}r1` }, [says('shown')], at(4)),
+    ].map((one) => ({ ...one, sessionId }));
+  take(store, called('', 's-1'));
+  erase(store, 's-1', word);
+  const note = { type: 'queue-operation', operation: 'enqueue', sessionId: 's-2', content: word };
+  const other = { ...note, content: 'okapi-0123456789abcdef' };
+  take(store, [...called('c-', 's-2'), note, other]);
+  expect(found(store, word)).toEqual([]);
+  expect(found(store, other.content)).not.toEqual([]);
 });

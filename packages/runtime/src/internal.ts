@@ -48,7 +48,7 @@ export { isAfter, newestAct, undoable } from './history/undo.ts';
 export { leftTape, reconcileEnd } from './import/reconcile-end.ts';
 export { forgottenDraft, originDraft } from './imported/forgotten.ts';
 export { hasOwnId } from './imported/imported.ts';
-export { QuotedTexts } from './imported/quoted-texts.ts';
+export { QuotedTexts, saidIn } from './imported/quoted-texts.ts';
 export {
   beginning,
   cannotRead,

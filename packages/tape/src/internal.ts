@@ -57,6 +57,7 @@ export { makeDirectories } from './sqlite/directories.ts';
 export { pause } from './sqlite/lock-wait.ts';
 export { assertWritable, isHomeFile } from './sqlite/place.ts';
 export { copyOlder } from './store/backup.ts';
+export { importOriginBy, importOriginIn } from './store/import-origin.ts';
 export { maskedStore } from './store/masked-store.ts';
 export type { OpenOptions } from './store/open.ts';
 export { redactedCall, redactedDraft } from './store/redacted-call.ts';

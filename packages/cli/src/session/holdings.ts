@@ -1,6 +1,6 @@
 import type { Source } from '@tapedeck/runtime/import';
-import type { Entry, HomeStore, Seq, SessionInfo } from '@tapedeck/tape';
-import { importedEvent, isDeleted, isObject } from '@tapedeck/tape/internal';
+import type { Entry, HomeStore, JsonObject, Seq, SessionInfo } from '@tapedeck/tape';
+import { importOriginBy, importOriginIn, isDeleted } from '@tapedeck/tape/internal';
 import type { UnfinishedImport } from '@tapedeck/tape/store';
 import type { RecordedContent } from './recorded-content.ts';
 
@@ -21,23 +21,19 @@ export type Origin = Pick<Source, 'tool' | 'main'>;
 
 /** The conversation from which a session was imported, and where the session says so; undefined for any other one. */
 export function originIn(store: HomeStore, id: string): (Origin & { readonly seq: Seq }) | undefined {
-  const [event] = store.entries.read(id, { own: true, name: importedEvent, limit: 1 });
-  const origin = originSaidBy(event);
-  return origin && event && { ...origin, seq: event.seq };
+  const found = importOriginIn(store, id);
+  return found && { ...conversationOf(found.origin), seq: found.seq };
 }
 
-/** The conversation that an entry names from which its session was imported. */
-function originSaidBy(entry: Entry | undefined): Origin | undefined {
-  if (entry?.name !== importedEvent || !isObject(entry.payload)) return undefined;
-  const { format, session } = entry.payload;
+function conversationOf({ format, session }: JsonObject): Origin {
   return { tool: String(format), main: String(session) };
 }
 
 /** What imports of conversations write now, or left when they were killed, and no reader sees; with where it is from. */
 export function leftIn(store: HomeStore): readonly (UnfinishedImport & { readonly origin: Origin })[] {
   return store.imports.unfinished({ allRealms: true }).flatMap((left) => {
-    const origin = originSaidBy(left.first);
-    return origin === undefined ? [] : [{ ...left, origin }];
+    const origin = importOriginBy(left.first);
+    return origin === undefined ? [] : [{ ...left, origin: conversationOf(origin) }];
   });
 }
 

@@ -1,5 +1,5 @@
 import type { Entry, HomeStore, Seq } from '@tapedeck/tape';
-import { isObject, titleEvent } from '@tapedeck/tape/internal';
+import { titleEvent } from '@tapedeck/tape/internal';
 
 /** A shorter text is said in many places, and names none of them. */
 const saidMin = 16;
@@ -22,7 +22,7 @@ export async function saidElsewhere(
   session: string,
   seqs: readonly Seq[],
 ): Promise<ReadonlyMap<Seq, readonly string[]>> {
-  const { QuotedTexts } = await import('@tapedeck/runtime/internal');
+  const { QuotedTexts, saidIn } = await import('@tapedeck/runtime/internal');
   const entries = seqs
     .slice(0, soughtEntriesMax)
     .flatMap((seq) => [...store.entries.read(session, { from: seq, to: seq })]);
@@ -32,7 +32,7 @@ export async function saidElsewhere(
   return new Map(
     entries.map((entry) => {
       const places = new Set<string>();
-      for (const text of soughtIn(entry))
+      for (const text of soughtIn(saidIn(entry.payload), entry))
         for (const hit of store.entries.search({ text, deleted: true }).hits)
           if (!own.has(placeOf(hit))) places.add(`${hit.session}@${hit.seq}`);
       const texts = new QuotedTexts();
@@ -44,8 +44,8 @@ export async function saidElsewhere(
 }
 
 /** The longest lines of the longest texts of an entry: what repeats one has its lines. A file that has all of it has its name. */
-function soughtIn({ payload, meta: { savedAs } }: Entry): readonly string[] {
-  const lines = textsIn(payload).map((text) =>
+function soughtIn(texts: readonly string[], { meta: { savedAs } }: Entry): readonly string[] {
+  const lines = texts.map((text) =>
     text.split('\n').reduce((most, line) => (line.trim().length > most.length ? line.trim() : most), ''),
   );
   const longest = [...new Set(lines)]
@@ -54,15 +54,6 @@ function soughtIn({ payload, meta: { savedAs } }: Entry): readonly string[] {
     .slice(0, textsMax)
     .map((line) => line.slice(0, soughtMax).toWellFormed());
   return typeof savedAs === 'string' ? [...longest, savedAs] : longest;
-}
-
-/** The texts of a value that are more than an id, a time or a path: records beside a conversation have many of those. */
-function textsIn(value: unknown, name = ''): readonly string[] {
-  if (typeof value === 'string')
-    return /^(?:text|value)$/.test(name) || /\s/.test(value.trim()) ? [value] : [];
-  if (Array.isArray(value)) return value.flatMap((one) => textsIn(one, name));
-  if (!isObject(value) || ArrayBuffer.isView(value)) return [];
-  return Object.entries(value).flatMap(([field, one]) => textsIn(one, field));
 }
 
 /** The titles with which sessions were created, each with the entry with which it is erased. */

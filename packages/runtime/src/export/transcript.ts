@@ -2,7 +2,7 @@ import { existsSync, realpathSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { Entry } from '@tapedeck/tape';
-import { importedEvent, isObject, isOmission, isPrune } from '@tapedeck/tape/internal';
+import { importedEvent, importOriginBy, isObject, isOmission, isPrune } from '@tapedeck/tape/internal';
 import { sha256 } from '@tapedeck/tape/store';
 import { type ExportSource, shownEntries } from './contexts.ts';
 
@@ -81,7 +81,7 @@ async function sessionOfImport(
   const [origin] = await Array.fromAsync(
     store.entries.read(info.id, { own: true, name: importedEvent, limit: 1 }),
   );
-  const { format, session, conversation } = isObject(origin?.payload) ? origin.payload : {};
+  const { format, session, conversation } = importOriginBy(origin) ?? {};
   if (format !== form || typeof session !== 'string' || conversation !== undefined) return undefined;
   // It becomes the name of a file, and these programs make no other.
   if (!uuid.test(session)) return undefined;

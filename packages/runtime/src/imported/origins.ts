@@ -1,5 +1,5 @@
-import type { HomeStore, JsonObject, SessionInfo } from '@tapedeck/tape';
-import { importedEvent, isDeleted, isObject } from '@tapedeck/tape/internal';
+import type { HomeStore, SessionInfo } from '@tapedeck/tape';
+import { importOriginIn, isDeleted } from '@tapedeck/tape/internal';
 import { sha256 } from '@tapedeck/tape/store';
 import type { ConversationPlan, ImportPlan } from '../plan/plan.ts';
 import { isForgotten } from './copy-notes.ts';
@@ -127,8 +127,8 @@ function markIn(store: HomeStore, info: SessionInfo): string | undefined {
 
 /** Where a session says that it comes from, as a text to compare. */
 export function originOf(store: HomeStore, session: string): string | undefined {
-  const payload = payloadOf(store, session);
-  return payload && JSON.stringify(payload);
+  const found = importOriginIn(store, session);
+  return found && JSON.stringify(found.origin);
 }
 
 /** Whether a session is one of those that a conversation of a plan has: the first, or one that an import made beside it. */
@@ -143,15 +143,10 @@ export function isOf(
     readonly conversation: Pick<ConversationPlan, 'key' | 'kind'>;
   },
 ): boolean {
-  const from = payloadOf(store, session);
+  const { origin: from } = importOriginIn(store, session) ?? {};
   if (from?.format !== format || from.session !== source) return false;
   const { conversation } = from;
   return conversation === undefined ? kind === 'main' : String(conversation).replace(/#\d+$/, '') === key;
-}
-
-function payloadOf(store: HomeStore, session: string): JsonObject | undefined {
-  const [event] = store.entries.read(session, { own: true, name: importedEvent, limit: 1 });
-  return isObject(event?.payload) ? event.payload : undefined;
 }
 
 /** What an origin is known by where its text must not be kept. Pure. */
@@ -171,6 +166,5 @@ export function sessionOf(
 ): string | undefined {
   const name = store.sessions.find(session)?.session;
   if (name === undefined) return undefined;
-  const [origin] = store.entries.read(name, { own: true, name: importedEvent, limit: 1 });
-  return JSON.stringify(origin?.payload) === JSON.stringify({ format, session }) ? name : undefined;
+  return originOf(store, name) === JSON.stringify({ format, session }) ? name : undefined;
 }

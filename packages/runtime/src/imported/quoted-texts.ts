@@ -10,13 +10,16 @@ const cutMin = 40;
 /** How a cut text ends. */
 const cutEnd = /\s*(?:…|\.{3})$/;
 
+/** A word of a result is an id, or a word of a format, unless it is as long. */
+const wordMin = 16;
+
 /** Texts, and whether other ones quote them: as a whole, or their beginnings, as the title of a session does. */
 export class QuotedTexts {
   readonly #marks = new Set<string>();
 
-  /** Takes the texts in a value that are more than an id, or a word of a format. */
+  /** Takes what a value says. */
   addSaid(value: unknown): void {
-    for (const { text, isSaid } of textsIn(value)) if (isSaid) this.add(text);
+    for (const text of saidIn(value)) this.add(text);
   }
 
   add(text: string): void {
@@ -51,14 +54,23 @@ function markOf(text: string): string {
   return sha256(text).slice(0, 24);
 }
 
+/** The texts in a value that are more than an id, a time, a path, or a word of a format. */
+export function saidIn(value: unknown): readonly string[] {
+  return textsIn(value).flatMap(({ text, name }) => {
+    const isWord = !/\s/.test(text.trim());
+    const isSaid = !isWord || name === 'text' || (name === 'value' && text.length >= wordMin);
+    return isSaid ? text : [];
+  });
+}
+
+/** A text, and the name of the field that has it. */
 interface FoundText {
   readonly text: string;
-  /** Whether it is more than an id, or a word of the format. */
-  readonly isSaid: boolean;
+  readonly name: string;
 }
 
 function textsIn(value: unknown, name = ''): readonly FoundText[] {
-  if (typeof value === 'string') return [{ text: value, isSaid: name === 'text' || /\s/.test(value.trim()) }];
+  if (typeof value === 'string') return [{ text: value, name }];
   if (Array.isArray(value)) return value.flatMap((one) => textsIn(one, name));
   if (!isObject(value) || ArrayBuffer.isView(value)) return [];
   return Object.entries(value).flatMap(([field, one]) => textsIn(one, field));
