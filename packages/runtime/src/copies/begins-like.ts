@@ -3,7 +3,7 @@ import { commonOf, spineOf } from '../imported/change.ts';
 import { firstKeyIn } from '../imported/first-said.ts';
 import { importedIn } from '../imported/imported.ts';
 import { knownSessionsIn } from '../imported/known-sessions.ts';
-import { sessionOf, sourceOf } from '../imported/origins.ts';
+import { sourceNamedBy, sourceOf } from '../imported/origins.ts';
 import type { Base, ConversationPlan, ImportPlan } from '../plan/plan.ts';
 import { copiesIn } from './copies.ts';
 
@@ -14,11 +14,12 @@ import { copiesIn } from './copies.ts';
  */
 export function beginsLike(
   store: HomeStore,
-  { format, session: own, copyOf }: ImportPlan,
+  plan: ImportPlan,
   conversation: ConversationPlan & { readonly base: Base },
 ): string | undefined {
+  const { format, session: own } = plan;
   const key = firstKeyIn(conversation);
-  const named = copyOf === undefined ? undefined : sessionOf(store, { format, session: copyOf });
+  const named = sourceNamedBy(store, plan)?.session;
   const { kind, base } = conversation;
   const copies = copiesIn(store);
   const mains = key === undefined ? [] : copies.mains(key);

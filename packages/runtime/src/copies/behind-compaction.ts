@@ -2,7 +2,7 @@ import type { Draft, HomeStore, Seq } from '@tapedeck/tape';
 import { knownAs, spineOf } from '../imported/change.ts';
 import { isErased, withoutContent } from '../imported/erased.ts';
 import { importedIn, type Shown } from '../imported/imported.ts';
-import { type Origins, sessionOf } from '../imported/origins.ts';
+import { mainOf, type Origins, sourceNamedBy } from '../imported/origins.ts';
 import { DraftMaker, LaterDraft, outlineOf, wholeDraft } from '../plan/later-draft.ts';
 import type { ConversationPlan, ImportPlan } from '../plan/plan.ts';
 import { copiesIn } from './copies.ts';
@@ -25,19 +25,15 @@ interface Beginning {
  * The compaction with which a copy begins, as its source has it: nothing of a session that precedes its last compaction is in
  * a copy of it. Undefined where the copy was here first, and has all that it shows.
  */
-export function beginningIn(
-  store: HomeStore,
-  { format, session, copyOf, exportOf, conversations: [main] }: ImportPlan,
-  origins: Origins,
-): Beginning | undefined {
+export function beginningIn(store: HomeStore, plan: ImportPlan, origins: Origins): Beginning | undefined {
+  const [main] = plan.conversations;
   const [first] = main?.spine ?? [];
   // What an export begins with is known by its entries.
-  if (exportOf !== undefined || first?.key === undefined || first.mark !== 'boundary') return undefined;
+  if (plan.exportOf !== undefined || first?.key === undefined || first.mark !== 'boundary') return undefined;
   const { key } = first;
-  const own =
-    sessionOf(store, { format, session }) ?? origins.find(JSON.stringify({ format, session }))?.session;
-  if (own !== undefined) return beginningOf(store, own, key);
-  const named = copyOf === undefined ? undefined : sessionOf(store, { format, session: copyOf });
+  const own = mainOf(store, plan, origins);
+  if (own !== undefined) return beginningOf(store, own.session, key);
+  const named = sourceNamedBy(store, plan)?.session;
   const others = [...(named === undefined ? [] : [named]), ...copiesIn(store).compactedAt(first)];
   for (const one of others) {
     // What takes no fork is no beginning of a new session.

@@ -1,6 +1,6 @@
 import type { HomeStore, Seq } from '@tapedeck/tape';
 import { firstKeyIn } from '../imported/first-said.ts';
-import { sessionOf } from '../imported/origins.ts';
+import { sourceNamedBy } from '../imported/origins.ts';
 import type { ConversationPlan, ImportPlan } from '../plan/plan.ts';
 import { copiesIn } from './copies.ts';
 import { type Begun, branching, shows } from './walk.ts';
@@ -37,10 +37,8 @@ export function copiedIn(
   const copies = copiesIn(store);
   const family = copies.family(firstKeyIn(conversation));
   if (family === undefined) return undefined;
-  const { format, copyOf } = plan;
-  const preferred =
-    from?.session ?? (copyOf === undefined ? undefined : sessionOf(store, { format, session: copyOf }));
-  const at = branching(family, conversation, preferred && store.sessions.find(preferred)?.id, begun);
+  const preferred = from === undefined ? sourceNamedBy(store, plan) : store.sessions.find(from.session);
+  const at = branching(family, conversation, preferred?.id, begun);
   return at && { at: at.id, cut: at.cut, count: at.count, erased: family.erased };
 }
 

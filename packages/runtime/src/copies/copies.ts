@@ -10,6 +10,7 @@ import type { Draft, HomeStore, SessionInfo } from '@tapedeck/tape';
 import { firstKey } from '../imported/first-said.ts';
 import { knownSessionsIn } from '../imported/known-sessions.ts';
 import { Ledger, SharedCounts } from '../imported/ledger.ts';
+import { ofStore } from '../imported/of-store.ts';
 import { sourceOf } from '../imported/origins.ts';
 import { isWhole, type SessionFacts } from '../imported/session-facts.ts';
 import { Beginnings } from './beginnings.ts';
@@ -295,11 +296,5 @@ class Copies {
   }
 }
 
-const known = new WeakMap<HomeStore, Copies>();
-
 /** What is known of the copies in a home. It is read once, and then as far as the lineage has grown. */
-export function copiesIn(store: HomeStore): Copies {
-  const found = known.get(store) ?? new Copies(store);
-  known.set(store, found);
-  return found;
-}
+export const copiesIn: (store: HomeStore) => Copies = ofStore((store) => new Copies(store));

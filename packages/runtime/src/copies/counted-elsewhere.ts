@@ -3,7 +3,7 @@ import { withAncestors } from '../imported/ancestors.ts';
 import { answerId, firstAnswer } from '../imported/first-said.ts';
 import type { Counted } from '../imported/imported.ts';
 import { countsOf, type SharedCounts, together } from '../imported/ledger.ts';
-import { type Origins, sessionOf } from '../imported/origins.ts';
+import { type Origins, sourceNamedBy } from '../imported/origins.ts';
 import type { ConversationPlan, ImportPlan, SaidIn } from '../plan/plan.ts';
 import { copiesIn } from './copies.ts';
 
@@ -48,18 +48,13 @@ export function countedElsewhere(
  */
 function countsElsewhere(
   store: HomeStore,
-  {
-    format,
-    session,
-    copyOf,
-    conversations,
-  }: Pick<ImportPlan, 'format' | 'session' | 'copyOf' | 'conversations'>,
+  plan: Pick<ImportPlan, 'format' | 'session' | 'copyOf' | 'conversations'>,
   { key, spine }: SaidIn,
   own: string | undefined,
 ): readonly Counted[] {
   const copies = copiesIn(store);
-  const name = copyOf === undefined ? undefined : sessionOf(store, { format, session: copyOf });
-  const source = name === undefined ? undefined : store.sessions.find(name)?.id;
+  const { session, conversations } = plan;
+  const source = sourceNamedBy(store, plan)?.id;
   // Behind a base its first answer is another one, and so it is in the file of a copy that begins at a compaction.
   const whole = conversations.find((one) => one.key === key)?.spine ?? [];
   const answers = new Set([spine, whole].flatMap((drafts) => firstAnswer(drafts) ?? []).map(answerId));

@@ -1,4 +1,5 @@
 import type { HomeStore } from '@tapedeck/tape';
+import { ofStore } from '../imported/of-store.ts';
 import { type Likely, likelyPlaces, type Source } from './alike.ts';
 import type { Cleaning } from './alike-but-secrets.ts';
 import { copiesIn } from './copies.ts';
@@ -99,11 +100,5 @@ class Resemblance {
   }
 }
 
-const known = new WeakMap<HomeStore, Resemblance>();
-
 /** What is known of the sessions of a home that begin alike. */
-export function resemblanceIn(store: HomeStore): Resemblance {
-  const found = known.get(store) ?? new Resemblance(store);
-  known.set(store, found);
-  return found;
-}
+export const resemblanceIn: (store: HomeStore) => Resemblance = ofStore((store) => new Resemblance(store));

@@ -11,7 +11,7 @@ import {
   waysOf,
 } from '../imported/first-said.ts';
 import { importedIn, keyOf, requestOf, type Shown, shownAt } from '../imported/imported.ts';
-import { type Origins, sessionOf, sourceOf } from '../imported/origins.ts';
+import { mainOf, type Origins, sourceNamedBy, sourceOf } from '../imported/origins.ts';
 import { recalled } from '../imported/recalled.ts';
 import { isStandIn } from '../plan/output.ts';
 import type { ConversationPlan, ImportPlan } from '../plan/plan.ts';
@@ -40,10 +40,7 @@ export function resumedFrom(
   const { spine } = conversation;
   const key = firstKeyIn(conversation);
   if (key === undefined) return undefined;
-  const { format, session, copyOf } = plan;
-  const origin = JSON.stringify({ format, session });
-  const own = sessionOf(store, plan) ?? origins.find(origin)?.session;
-  const info = own === undefined ? undefined : store.sessions.find(own);
+  const info = mainOf(store, plan, origins);
   if (info !== undefined) {
     // What it inherits is what it was found to be a copy of, unless it has been rewound to before that.
     const { message } = info.parentId === undefined ? {} : firstShownIn(store, info.id);
@@ -58,8 +55,7 @@ export function resumedFrom(
   let best: Resumed | undefined;
   // The answer is common, too.
   let least = spine.indexOf(answer);
-  const named = copyOf === undefined ? undefined : sessionOf(store, { format, session: copyOf });
-  const source = named === undefined ? undefined : store.sessions.find(named)?.id;
+  const source = sourceNamedBy(store, plan)?.id;
   // Of several that have as much of it, the one that its records name: branches may have more of that.
   const candidates = copiesIn(store)
     .answeredFirst(request)

@@ -143,7 +143,7 @@ function placeCopy(
   if (info === undefined) return;
   if (copyOf !== undefined) {
     noteCopy(store, info, copyOf);
-    const source = store.sessions.find(sessionOf(store, { format, session: copyOf }) ?? '');
+    const source = sessionOf(store, { format, session: copyOf });
     if (source !== undefined && treeParentOf(info).parentId !== source.id) placeUnder(store, info, source);
   }
   // What is neither new nor a fork has found its copies before, or was found by them.
@@ -151,7 +151,7 @@ function placeCopy(
   const copies = isPlaced ? [] : [...copiesIn(store).of(own)].flatMap((id) => store.sessions.find(id) ?? []);
   if (copies.length === 0) return;
   // The one under which each copy puts itself, also where this is another one that was made beside it.
-  const first = store.sessions.find(sessionOf(store, { format, session: own }) ?? '') ?? info;
+  const first = sessionOf(store, { format, session: own }) ?? info;
   for (const copy of copies) if (treeParentOf(copy).parentId !== first.id) placeUnder(store, copy, first);
 }
 

@@ -10,8 +10,7 @@ export function countedTree(
   { format, session, conversations }: ImportPlan,
 ): SharedCounts | undefined {
   const copies = copiesIn(store);
-  const name = sessionOf(store, { format, session });
-  const main = name === undefined ? undefined : store.sessions.find(name);
+  const main = sessionOf(store, { format, session });
   const under = main === undefined ? [] : store.sessions.list({ under: main.id, kind: 'session', all: true });
   // What continues an export is forked from that, as its branches are.
   const branches = copies.branchesOf(sourceOf(format, session)).map(([id]) => id);

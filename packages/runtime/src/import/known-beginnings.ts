@@ -4,7 +4,7 @@ import type { ErasedInPlan } from '../copies/erased-in-plan.ts';
 import { behindResumed, type Resumed, resumedFrom } from '../copies/resumed.ts';
 import type { Cleaner } from '../imported/cleaner.ts';
 import { continuedFrom } from '../imported/copy-notes.ts';
-import { type Origins, sessionOf } from '../imported/origins.ts';
+import { mainOf, type Origins } from '../imported/origins.ts';
 import type { Base, ConversationPlan, DerivedEdge, ImportPlan } from '../plan/plan.ts';
 import { type Exported, exportedOf, hasBase, withBase } from './base.ts';
 import { prepared } from './prepared.ts';
@@ -90,15 +90,14 @@ export class KnownBeginnings {
  */
 function isBased(
   store: HomeStore,
-  { format, session, conversations: [main] }: ImportPlan,
+  plan: ImportPlan,
   exported: Exported,
   { as, origins }: Pick<Preparing, 'as' | 'origins'>,
 ): boolean {
+  const [main] = plan.conversations;
   const base = main && withBase(main, exported).base;
   if (base === undefined) return true;
-  const origin = JSON.stringify({ format, session });
-  const own = as ?? sessionOf(store, { format, session }) ?? origins.find(origin)?.session;
-  const info = own === undefined ? undefined : store.sessions.find(own);
+  const info = as === undefined ? mainOf(store, plan, origins) : store.sessions.find(as);
   return (
     info === undefined || hasBase(store, info.id, base) || continuedFrom(store, info.id) === exported.session
   );

@@ -2,6 +2,7 @@ import { crc32 } from 'node:zlib';
 import type { HomeStore, SessionInfo } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { appendLines, linesIn, replaceLines } from '../lines/index.ts';
+import { ofStore } from './of-store.ts';
 import { type FactsAt, factsOf, type SessionFacts } from './session-facts.ts';
 
 /** A session as it was read. */
@@ -151,11 +152,7 @@ function readLines(file: string): readonly string[] {
   }
 }
 
-const known = new WeakMap<HomeStore, KnownSessions>();
-
 /** What is known of the sessions of a home. */
-export function knownSessionsIn(store: HomeStore): KnownSessions {
-  const found = known.get(store) ?? new KnownSessions(store);
-  known.set(store, found);
-  return found;
-}
+export const knownSessionsIn: (store: HomeStore) => KnownSessions = ofStore(
+  (store) => new KnownSessions(store),
+);

@@ -159,12 +159,29 @@ export function sourceOf(tool: unknown, session: unknown): string {
   return `${String(tool)} ${String(session)}`;
 }
 
-/** The name of the session that a tool's own session is here. */
+/** The session that a tool's own session is here, if it has that name. */
 export function sessionOf(
   store: HomeStore,
   { format, session }: Pick<ImportPlan, 'format' | 'session'>,
-): string | undefined {
-  const name = store.sessions.find(session)?.session;
-  if (name === undefined) return undefined;
-  return originOf(store, name) === JSON.stringify({ format, session }) ? name : undefined;
+): SessionInfo | undefined {
+  const info = store.sessions.find(session);
+  const isIt = info !== undefined && originOf(store, info.session) === JSON.stringify({ format, session });
+  return isIt ? info : undefined;
+}
+
+/** The session that the main conversation of a plan has here, whatever its name is. */
+export function mainOf(
+  store: HomeStore,
+  { format, session }: Pick<ImportPlan, 'format' | 'session'>,
+  origins: Origins,
+): SessionInfo | undefined {
+  return sessionOf(store, { format, session }) ?? origins.find(JSON.stringify({ format, session }));
+}
+
+/** The session of which a plan says that it is a copy, where that is here. */
+export function sourceNamedBy(
+  store: HomeStore,
+  { format, copyOf }: Pick<ImportPlan, 'format' | 'copyOf'>,
+): SessionInfo | undefined {
+  return copyOf === undefined ? undefined : sessionOf(store, { format, session: copyOf });
 }
