@@ -256,6 +256,7 @@ const lanes = [
     'faults.power-cut',
     'faults.sync-order',
     'faults.syscalls',
+    'import.disk',
     'import.processes',
     'import.server',
     'mcp.reference-servers',

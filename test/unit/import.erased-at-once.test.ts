@@ -1,7 +1,9 @@
 import { parseJsonLines, planClaudeCode, reconcile } from '@tapedeck/runtime/import';
-import type { SqliteTapeStore } from '@tapedeck/tape';
+import { openTapeStore, type SqliteTapeStore } from '@tapedeck/tape';
+import { wrapStore } from '@tapedeck/tape/store';
 import { describe, expect, test } from 'vitest';
 import { openStore } from '../support/store.ts';
+import { tempDir } from '../support/temp-dir.ts';
 import { jsonl, model, person, says } from '../support/transcript.ts';
 
 type Raw = { readonly [field: string]: unknown };
@@ -83,4 +85,43 @@ describe.each([
     take(store, copied(own.slice(0, 1), 'c-'));
     expect(said(store, 'look for aardvark')).toBe(0);
   });
+});
+
+/** A session that has a copy of another one behind what it begins with, which makes it no fork of that. */
+const [prompt, ...answers] = copied(own, 'c-');
+const behind: readonly Raw[] = [
+  person({ uuid: 'b-u' }, 'begin', { sessionId: 'copy', ...at(100) }),
+  { ...prompt, parentUuid: 'b-u' },
+  ...answers,
+];
+
+test('what is erased is known to the next import of the same process: of a server that tells of commits late', () => {
+  using store = openStore();
+  const late = wrapStore(store, ({ method, act }) => (method === 'changes' ? 1 : act()));
+  take(late, own);
+  take(late, other);
+  erase(store, 'own', true);
+  take(late, behind);
+  expect([said(store, 'look for aardvark'), said(store, 'no aardvark')]).toEqual([0, 0]);
+});
+
+test('what is erased is known to the next import of the same process: behind the last commit of an import', () => {
+  using dir = tempDir();
+  using store = openTapeStore(dir.file('tape.db'));
+  using elsewhere = openTapeStore(dir.file('tape.db'));
+  take(store, own);
+  let isBehind = false;
+  const erasing = wrapStore(store, ({ method, act }) => {
+    if (method === 'changes' && isBehind) {
+      isBehind = false;
+      erase(elsewhere, 'own', true);
+    }
+    const receipt = act();
+    isBehind ||= method === 'imports.publish';
+    return receipt;
+  });
+  take(erasing, other);
+  expect(isBehind).toBe(false);
+  take(erasing, behind);
+  expect([said(store, 'look for aardvark'), said(store, 'no aardvark')]).toEqual([0, 0]);
 });

@@ -1,4 +1,5 @@
 import type { HomeStore, Seq, SessionInfo } from '@tapedeck/tape';
+import { forgottenEvent } from '../imported/copy-notes.ts';
 
 /**
  * Which sessions of a home have to be looked at: new ones, and those that were written since they were looked at. `begin` and `end`
@@ -14,6 +15,8 @@ export class UnreadSessions {
   readonly #wrote = new Set<string>();
   /** The last line of the lineage that was read. */
   #g = 0;
+  /** The last entry of the home when the last import began. */
+  #entry: number | undefined;
   /** The state of the home behind the last import. */
   #changes: number | undefined;
   #round = 0;
@@ -31,7 +34,13 @@ export class UnreadSessions {
 
   /** @param changing those that are looked at anew where others have written */
   begin(changing: Iterable<string>): void {
-    if (this.#changes === this.#store.changes()) return;
+    // What was erased during the last import counts as written since; a server tells of commits late.
+    const { entry, isErased } = this.#store.erasedBehind(
+      this.#entry ?? this.#store.homeHead().entry,
+      forgottenEvent,
+    );
+    this.#entry = entry;
+    if (!isErased && this.#changes === this.#store.changes()) return;
     this.#round += 1;
     for (const id of changing) this.#wrote.add(id);
   }
