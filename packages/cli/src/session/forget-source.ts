@@ -57,7 +57,8 @@ export async function forgetSource(
       await erase(found);
       // An import that was under way can have written what it read just before it saw that the source was forgotten, or a copy erased.
       await erase(look());
-      const staged = leftIn(store).filter(isMeant);
+      // What killed imports left of other sources can have copies. One that is under way begins anew, since something was erased.
+      const staged = leftIn(store);
       if (staged.length > 0) store.imports.discard(staged.map(({ id }) => id));
     }
     const touched = found.filter(({ isCopy, seqs }) => !isCopy || seqs.length > 0);
