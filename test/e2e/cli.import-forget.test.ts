@@ -1,6 +1,8 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import {
   conversationsIn,
   discover,
@@ -17,6 +19,7 @@ import { wrapStore } from '@tapedeck/tape/store';
 import { expect, test } from 'vitest';
 import { json, jsonError } from '../support/cli.ts';
 import { tapeProgram } from '../support/programs.ts';
+import { skipsTracing } from '../support/strace.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { tempHome } from '../support/temp-home.ts';
 
@@ -595,3 +598,34 @@ test('a copy of records without ids is not taken where its source is forgotten w
   expect(at.holds(`${secretWord} 1`)).toEqual([]);
   expect(own.sessions.list().map(({ session }) => session)).not.toContain('copy');
 });
+
+test.skipIf(skipsTracing('a source that is forgotten while its session appears'))(
+  'a source is forgotten whose session appears behind the first look of the process that forgets it',
+  async () => {
+    using at = user();
+    at.write('b.jsonl', records('b', turns('b0')));
+    await at.imports();
+    at.write('a.jsonl', records('a', turns('a0')));
+    const table = at.home.file('sources.jsonl');
+    const log = at.dir.file('strace.log');
+    // It writes the table first, and waits a second before it does.
+    const calls = ['-e', 'trace=openat,write', '-e', 'inject=write:delay_enter=1000000:when=1'];
+    const late = ['-f', '-qq', '-o', log, '-P', table, ...calls];
+    const words = ['import', '--forget', at.file('a.jsonl'), '--home', at.home.path];
+    const child = spawn('strace', [...late, process.execPath, tapeProgram, ...words], {
+      env: { ...process.env, ...at.env },
+    });
+    const ended = once(child, 'close');
+    while (!existsSync(log) || !readFileSync(log, 'utf8').includes('O_APPEND')) await sleep(5);
+    using own = at.home.open();
+    const take = () => {
+      const { records: lines } = parseJsonLines([readFileSync(at.file('a.jsonl'))]);
+      return reconcile(own, planClaudeCode({ name: 'a', lines }));
+    };
+    expect(take()).toMatchObject([{ session: 'a', created: true }]);
+    expect(await ended).toEqual([0, null]);
+    at.write('a.jsonl', records('a', turns('a0 a1')));
+    expect(take().map(({ refused }) => refused?.code)).toEqual(['IMPORT_FORGOTTEN']);
+    expect(at.holds(`${secretWord} a `)).toEqual([]);
+  },
+);

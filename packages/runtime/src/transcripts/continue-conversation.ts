@@ -71,12 +71,12 @@ export async function continueConversation(
     const { records } = await reading.lines();
     const planned = tool.planEnd(records, {
       ...{ ...known, has: idsHave(known.ids) },
-      hasErased: () => !erasedBy(store).isEmpty,
+      hasErased: () => erasedBy(store)?.isEmpty === false,
     });
     reading.assertWhole();
     const directories = new Set([...known.directories, ...reading.directories]);
     if (excludes !== undefined && [...directories].some(excludes)) return undefined;
-    if (planned === undefined || erasedBy(store).mayHave(planned.conversation)) return undefined;
+    if (planned === undefined || erasedBy(store)?.mayHave(planned.conversation) === true) return undefined;
     const wrote = unlessErased(store, look, () =>
       reconcileEnd(store, known.tape, planned.conversation, clean),
     );
@@ -100,8 +100,9 @@ export async function continueConversation(
   }
 }
 
-/** What was erased in a home, by now. */
+/** What was erased in a home, by now; undefined for one in which nothing was: to know it, all sessions are looked at. */
 function erasedBy(store: HomeStore) {
+  if (!store.hasRedactions()) return undefined;
   const copies = copiesIn(store);
   copies.begin();
   return copies.erased();
