@@ -1,4 +1,5 @@
-import { appendFileSync, closeSync, cpSync, openSync, writeFileSync, writeSync } from 'node:fs';
+import { appendFileSync, closeSync, cpSync, mkdirSync, openSync, writeFileSync, writeSync } from 'node:fs';
+import { dirname } from 'node:path';
 import {
   claudeCode,
   conversationsIn,
@@ -15,10 +16,11 @@ import { type SqliteTapeStore, view } from '@tapedeck/tape';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { transcriptLines } from '../bench/transcripts.ts';
+import { importFiles } from '../support/import-files.ts';
 import { sized } from '../support/size.ts';
 import { openStore } from '../support/store.ts';
 import { tempDir } from '../support/temp-dir.ts';
-import { calls, model, person, returns, says } from '../support/transcript.ts';
+import { calls, jsonl, model, person, returns, says } from '../support/transcript.ts';
 
 const linesOf = (texts: readonly string[]) => parseJsonLines([Buffer.from(`${texts.join('\n')}\n`)]).records;
 const planned = (texts: readonly string[]) => planClaudeCode({ name: 's-1', lines: linesOf(texts) });
@@ -95,6 +97,38 @@ describe('a file that has grown, read from its open end on', () => {
       texts,
       texts.map((_, i) => i + 1),
     );
+  });
+
+  test('has turns of the system where the snapshot before its end says that requests have them', () => {
+    let parent: string | null = null;
+    const link = (uuid: string) => {
+      const of = { uuid, parent };
+      parent = uuid;
+      return of;
+    };
+    const attached = (uuid: string, more: object) => ({
+      ...person(link(uuid), '', { message: undefined, type: 'attachment' }),
+      ...more,
+    });
+    const texts = Array.from({ length: 6 }, (_, i) => [
+      person(link(`u${i}`), `prompt ${i}`),
+      attached(`s${i}`, {
+        attachment: { type: 'date_change' },
+        rendered: [{ role: 'user', content: `reminder ${i}` }],
+        renderedRole: 'system',
+      }),
+      model(link(`a${i}`), [says(`answer ${i}`)]),
+      ...(i % 3 === 0
+        ? [attached(`p${i}`, { attachment: { type: 'prompt_snapshot', tools: [], systemTurns: i === 0 } })]
+        : []),
+    ])
+      .flat()
+      .map((one) => JSON.stringify(one));
+    const continued = importedInPieces(
+      texts,
+      texts.map((_, i) => i + 1),
+    );
+    expect(continued).toBeGreaterThan(6);
   });
 
   test('gives that of whole readings whatever the records are', () => {
@@ -215,6 +249,83 @@ describe('a large transcript that has grown', () => {
     const { parentUuid } = JSON.parse(texts[first] ?? '{}') as { parentUuid: string };
     appendFileSync(path, `${JSON.stringify(person({ uuid: 'u', parent: parentUuid }, 'another way'))}\n`);
     expect((await importAll(store, path, table)).brought?.counts.skipped).toBe(1);
+    expect([...store.verify()]).toEqual([]);
+  });
+
+  /** Prompts and long answers, each behind the one before it. */
+  const turnsOf = (numbers: readonly number[], more: { readonly [field: string]: unknown } = {}) =>
+    numbers.flatMap((i) => [
+      person({ uuid: `u${i}`, parent: i === 0 ? null : `a${i - 1}` }, `prompt ${i}`, {
+        timestamp: new Date(1_700_000_000_000 + i * 1000).toISOString(),
+        ...more,
+      }),
+      model({ uuid: `a${i}`, parent: `u${i}` }, [says(`answer ${i} ${'x'.repeat(10_000)}`)], {
+        usage: { output_tokens: 1 },
+        timestamp: new Date(1_700_000_000_500 + i * 1000).toISOString(),
+        ...more,
+      }),
+    ]);
+  const numbers = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => from + i);
+
+  test.each([
+    ['names it', (uuid: string) => ({ uuid, forkedFrom: { sessionId: 's-1', messageUuid: uuid } })],
+    ['has other ids', (uuid: string) => ({ uuid: `c-${uuid}` })],
+  ])('counts no answer that a copy which %s has by now', async (_, copied) => {
+    using dir = tempDir();
+    const table = SourceTable.open(dir.file('sources.jsonl'));
+    const [path, copy] = [dir.file('s-1.jsonl'), dir.file('a-copy.jsonl')];
+    const store = openStore();
+    writeFileSync(path, jsonl(turnsOf(numbers(0, 30))));
+    await importFiles(store, [path], { table });
+    appendFileSync(path, jsonl(turnsOf(numbers(30, 32))));
+    const all = turnsOf(numbers(0, 33), { sessionId: 'a-copy' }).map((one, i) => {
+      const { uuid, parentUuid } = one as { uuid: string; parentUuid: string | null };
+      return {
+        ...one,
+        ...(i < 64 ? copied(uuid) : { uuid }),
+        parentUuid: parentUuid && (i < 65 ? copied(parentUuid).uuid : parentUuid),
+      };
+    });
+    writeFileSync(copy, jsonl(all));
+    for (const one of [copy, path]) await importFiles(store, [one], { table });
+    expect(store.sessions.calls().reduce((sum, { steps }) => sum + steps, 0)).toBe(33);
+    expect([...store.verify()]).toEqual([]);
+  });
+
+  test('merges a subagent again whose merge is hidden where an answer behind it is replaced', async () => {
+    using dir = tempDir();
+    const table = SourceTable.open(dir.file('sources.jsonl'));
+    const [path, agent] = [dir.file('s-1.jsonl'), dir.file('s-1/subagents/agent-x1.jsonl')];
+    mkdirSync(dirname(agent), { recursive: true });
+    const ofAgent = { isSidechain: true, agentId: 'x1' };
+    writeFileSync(
+      agent,
+      jsonl([
+        person({ uuid: 'xu' }, 'look', ofAgent),
+        model({ uuid: 'xa', parent: 'xu' }, [says('seen')], ofAgent),
+      ]),
+    );
+    const last = { parent: 'last', id: 'm-last' };
+    writeFileSync(
+      path,
+      jsonl([
+        ...turnsOf(numbers(0, 30)),
+        model({ uuid: 'call', parent: 'a29' }, [calls('t1', 'Task')]),
+        person({ uuid: 'result', parent: 'call' }, [returns('t1')], { toolUseResult: { agentId: 'x1' } }),
+        model({ uuid: 'done', parent: 'result' }, [says('done')]),
+        person({ uuid: 'last', parent: 'done' }, 'go on'),
+        model({ uuid: 'p1', ...last }, [says('begun')]),
+      ]),
+    );
+    const store = openStore();
+    await importFiles(store, [dir.path], { table });
+    expect(store.sessions.find('agent-x1')).toMatchObject({ delivery: 'merged' });
+    appendFileSync(path, jsonl([model({ uuid: 'p2', ...last, parent: 'p1' }, [says('ended')])]));
+    await importFiles(store, [dir.path], { table });
+    const heads = () => store.sessions.list({ all: true }).map(({ session, head }) => [session, head]);
+    const before = heads();
+    await importFiles(store, [dir.path], { table, again: true });
+    expect(heads()).toEqual(before);
     expect([...store.verify()]).toEqual([]);
   });
 

@@ -52,6 +52,12 @@ function* newest(store: HomeStore, session: string, head: Seq): Generator<Entry>
   }
 }
 
+/** Whether a subagent was merged into a session at or behind a position. */
+function hasMerge(store: HomeStore, session: string, from: Seq): boolean {
+  const marks = store.entries.read(session, { own: true, kind: 'anchor', from });
+  return [...marks].some(({ name }) => name?.startsWith('merge/') === true);
+}
+
 /**
  * Writes what follows the settled part of a session whose source has grown, in one transaction. Undefined when the session is
  * no longer as the last import left it: then the whole of it has to be compared.
@@ -67,6 +73,8 @@ export function reconcileEnd(
   const conversation = prepared(plan, clean);
   const imported = importedIn(store, session, undefined, from);
   const { rewindTo, drafts } = changeOf(conversation, imported);
+  // A merge that the rewind hides is made again, where all subagents are known.
+  if (rewindTo !== undefined && hasMerge(store, session, rewindTo + 1)) return undefined;
   const batch = [...(rewindTo === undefined ? [] : [rewindDraft(rewindTo)]), ...drafts.map(wholeDraft)];
   try {
     const wrote = appendDrafts(store, session, batch, head);

@@ -77,10 +77,14 @@ export async function continueConversation(
     const directories = new Set([...known.directories, ...reading.directories]);
     if (excludes !== undefined && [...directories].some(excludes)) return undefined;
     if (planned === undefined || erasedBy(store)?.mayHave(planned.conversation) === true) return undefined;
+    if (hasCopies(store, known.tape.session)) return undefined;
     const wrote = unlessErased(store, look, () =>
       reconcileEnd(store, known.tape, planned.conversation, clean),
     );
     if (wrote === undefined) return undefined;
+    const copies = copiesIn(store);
+    copies.wrote(known.tape.session);
+    copies.end();
     const now: Source = { ...source, ...(await reading.read()), at };
     table.put([now]);
     const { session, key, name, ids, others: beside } = known;
@@ -98,6 +102,13 @@ export async function continueConversation(
   } finally {
     handle.close();
   }
+}
+
+/** Whether other sessions begin as one does: they may have what its source has got, and have counted it. */
+function hasCopies(store: HomeStore, session: string): boolean {
+  const copies = copiesIn(store);
+  copies.begin();
+  return copies.resembling(session).size > 1;
 }
 
 /** What was erased in a home, by now; undefined for one in which nothing was: to know it, all sessions are looked at. */

@@ -4,6 +4,7 @@ import type { ConversationPlan } from '../../plan/plan.ts';
 import type { Chain } from './chain.ts';
 import type { Conversation, SpokenTurn } from './conversation.ts';
 import type { CodeRecord } from './records.ts';
+import type { RecordTurn } from './turns.ts';
 
 /** A conversation, and the drafts that begin with each of its turns. */
 interface Planned {
@@ -13,6 +14,8 @@ interface Planned {
   readonly drafts: readonly Draft[];
   readonly starts: readonly number[];
   readonly settled: number;
+  /** What the last snapshot before its records says of turns of the system. */
+  readonly systemTurns: boolean | undefined;
 }
 
 /**
@@ -21,7 +24,7 @@ interface Planned {
  */
 export function openEndOf(
   chain: Chain,
-  { plan, conversation, drafts, starts, settled }: Planned,
+  { plan, conversation, drafts, starts, settled, systemTurns: before }: Planned,
 ): OpenEnd | undefined {
   const { records } = chain;
   const { turns } = conversation;
@@ -43,6 +46,7 @@ export function openEndOf(
     // A line is read whole.
     if (first === undefined || records[least - base - 2]?.offset === first.offset) continue;
     if (first.parent === undefined || chain.parents.get(first)?.id !== first.parent) continue;
+    const systemTurns = systemTurnsBefore(turns, least) ?? before;
     return {
       conversation: plan.key,
       line: first.line,
@@ -53,10 +57,21 @@ export function openEndOf(
         ordinal: least - 1,
         parent: first.parent,
         ...(first.before !== undefined && { before: first.before }),
+        ...(systemTurns !== undefined && { systemTurns }),
       },
     };
   }
   return undefined;
+}
+
+/** What the last snapshot before a record says of turns of the system. */
+function systemTurnsBefore(turns: readonly SpokenTurn[], ordinal: number): boolean | undefined {
+  let last: RecordTurn | undefined;
+  for (const turn of turns) {
+    if (turn.kind !== 'aside' || turn.record.traits.systemTurns === undefined) continue;
+    if (turn.at < ordinal && turn.at > (last?.at ?? 0)) last = turn;
+  }
+  return last?.record.traits.systemTurns;
 }
 
 /** The first and the last record that a turn is made of, by their ordinals. */

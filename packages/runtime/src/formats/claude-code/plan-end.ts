@@ -10,6 +10,7 @@ import { countsOf } from './counts.ts';
 import { idsIn } from './open-end.ts';
 import { planFile } from './plan-file.ts';
 import { type CodeRecord, isLinked, readRecords } from './records.ts';
+import type { Traits } from './traits.ts';
 
 /**
  * Reads the records from an open end on as the end of a conversation: `spine` and `asides` have what follows what is before
@@ -24,12 +25,21 @@ export function planEnd(
   const start = { ordinal: Number(state.ordinal), before: text(state.before) };
   const records = readRecords(lines, start);
   if (!isContinuation(records, text(state.parent)) || idsIn(records).some(has)) return undefined;
-  const { conversations, derived, end, reading, faults } = planFile(records, { key, name, kind: 'main' });
+  const systemTurns = typeof state.systemTurns === 'boolean' ? state.systemTurns : undefined;
+  // The first snapshot counts for what is before it, too.
+  if (systemTurns === undefined && records.some(({ traits }) => hasSystemTurns(traits))) return undefined;
+  const file = { key, name, kind: 'main', systemTurns } as const;
+  const { conversations, derived, end, reading, faults } = planFile(records, file);
   const [conversation, ...others] = conversations;
   if (conversation === undefined || others.length > 0) return undefined;
   if (derived.length > 0 || faults.length > 0) return undefined;
   const counts = countsOf(lines.length, conversations, reading);
   return { conversation, counts, end: end ?? sameEnd(lines, conversation, state) };
+}
+
+/** Whether a record is a turn of the system, or says whether there are any. */
+function hasSystemTurns({ isOfSystem, systemTurns }: Traits): boolean {
+  return isOfSystem || systemTurns !== undefined;
 }
 
 /** The open end from which records were read, where all that follows it is still open. */

@@ -31,6 +31,8 @@ export interface FileKey {
   readonly kind: ConversationPlan['kind'];
   /** What stands for the file; `key` if it is absent. */
   readonly file?: string;
+  /** Of the end of a file: what the last snapshot before it says of turns of the system. */
+  readonly systemTurns?: boolean | undefined;
 }
 
 /** A conversation of which nothing is here. */
@@ -47,14 +49,17 @@ export interface FilePlan
 }
 
 /** Reads the conversations of the records of one file; where nothing is said in it, one that has its records. */
-export function planFile(records: readonly CodeRecord[], { key, name, kind, file = key }: FileKey): FilePlan {
+export function planFile(
+  records: readonly CodeRecord[],
+  { key, name, kind, file = key, systemTurns }: FileKey,
+): FilePlan {
   const chain = chainOf(records);
   const trees = chain.trees.filter((tree) => tree.some((record) => speaks(record)));
   const title = titleOf(records);
   const derived: DerivedEdge[] = [];
   const links = new Map(chain.derived.map((one) => [one.record, one]));
   const taken = new ByRecord<true>();
-  const ways = trees.map((tree) => readTree(tree, chain, taken));
+  const ways = trees.map((tree) => readTree(tree, chain, { taken, before: systemTurns }));
   // Records of a tree that says nothing, and those without a place in a tree, go with the first conversation.
   const later = new Map(trees.slice(1).flatMap((tree, i) => tree.map((record) => [record, i + 1] as const)));
   const beside = Map.groupBy(
@@ -91,7 +96,7 @@ export function planFile(records: readonly CodeRecord[], { key, name, kind, file
       );
       const { plan, spineStarts } = way;
       // A record that is part of no chain goes with the first conversation, whichever grows.
-      if (isRoot && t === 0) end = openEndOf(chain, { ...way, conversation });
+      if (isRoot && t === 0) end = openEndOf(chain, { ...way, conversation, systemTurns });
       made.push({ plan: isRoot && title !== undefined ? { ...plan, title } : plan, spineStarts });
     }
     before = made[0]?.plan ?? before;

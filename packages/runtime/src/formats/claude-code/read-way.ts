@@ -27,8 +27,15 @@ export interface ReadTree {
   readonly isCompacted: boolean;
 }
 
-/** Reads the ways through a tree, each turn that they share once. Calls `taken` with the records of each turn. */
-export function readTree(tree: readonly CodeRecord[], chain: Chain, taken: ByRecord<true>): ReadTree {
+/**
+ * Reads the ways through a tree, each turn that they share once. Calls `taken` with the records of each turn.
+ * @param before of the end of a file: what the last snapshot before it says of turns of the system
+ */
+export function readTree(
+  tree: readonly CodeRecord[],
+  chain: Chain,
+  { taken, before }: { readonly taken: ByRecord<true>; readonly before?: boolean | undefined },
+): ReadTree {
   const { paths, places } = pathsOf(tree, chain);
   const reading = new TreeReading(tree, paths.length);
   const beginnings =
@@ -41,7 +48,7 @@ export function readTree(tree: readonly CodeRecord[], chain: Chain, taken: ByRec
     const begun = { steps, turns: steps === 0 ? 0 : turnsBefore(ways, path.from ?? 0, steps) };
     const onPath = { has: (record: CodeRecord) => places.has(i, record) };
     const since = isCompacted ? lastBoundary(turnsOn(ways, path.from, begun.turns)) : 0;
-    const given = { onPath, systemTurns: steps === 0 ? undefined : systemTurns, since };
+    const given = { onPath, systemTurns: steps === 0 ? before : systemTurns, since };
     const all = stepsFrom(paths, i, steps);
     const way = readWay(path, { steps: all, begun }, { reading, isShared: paths.length > 1, ...given });
     ways.push(way);
