@@ -29,7 +29,11 @@ const parrot: TranscriptTool = {
     return { session: isAside ? `${main}/aside` : main, role: isAside ? 'subagent' : 'main', main };
   },
   directoryOf: ({ at }) => (typeof at === 'string' ? at : undefined),
-  beside: (path) => [path.replace(/(?:\.aside)?\.chat$/, '.chat'), path.replace(/\.chat$/, '.aside.chat')],
+  beside: (files) =>
+    files.flatMap(({ path }) => [
+      path.replace(/(?:\.aside)?\.chat$/, '.chat'),
+      path.replace(/\.chat$/, '.aside.chat'),
+    ]),
   plan: async (files) => {
     const conversations: ConversationPlan[] = [];
     for (const file of files) {

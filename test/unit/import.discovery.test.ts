@@ -21,7 +21,10 @@ import {
   type Source,
   transcriptTools,
 } from '@tapedeck/runtime/import';
-import { afterAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test, vi } from 'vitest';
+
+const [claudeCode] = transcriptTools.filter(({ name }) => name === 'claude-code');
+if (claudeCode === undefined) throw new TypeError('the tool');
 
 const top = mkdtempSync(join(tmpdir(), 'discovery-'));
 afterAll(() => rmSync(top, { recursive: true, force: true }));
@@ -399,4 +402,21 @@ test.skipIf(!existsSync(samples))('every real file is known as what it is', asyn
     const [one] = (await found(top, { paths: [join(samples, path)] })).files;
     expect([path, one?.tool.name]).toEqual([path, path.split('/')[0]]);
   }
+});
+
+test('a tool says once for all files of a search what lies beside them, whatever their number', async () => {
+  const names = Array.from({ length: 20 }, (_, i) => `s${i}.jsonl`);
+  const home = homeWith({
+    ...Object.fromEntries(names.map((name) => [`copied/${name}`, claude(name.slice(0, -6))])),
+    'copied/agent-a1.jsonl': agent('s1', 'a1'),
+  });
+  const beside = vi.fn(claudeCode.beside);
+  const tools = transcriptTools.map((tool) => (tool === claudeCode ? { ...tool, beside } : tool));
+  const some = names.slice(0, 10).map((name) => join(home, 'copied', name));
+  const { paths } = await found(home, { tools, paths: some });
+  expect(beside).toHaveBeenCalledTimes(1);
+  expect(beside.mock.calls[0]?.[0].map(({ path }) => path)).toEqual(some);
+  expect(paths.toSorted()).toEqual(
+    ['copied/agent-a1.jsonl', ...some.map((path) => relative(home, path))].toSorted(),
+  );
 });

@@ -93,13 +93,12 @@ export async function discover(search: Search): Promise<Discovery> {
   if (search.paths !== undefined) {
     // Who names a file of a conversation means all of it.
     const named = new Set(looking.files.map(idOf));
-    const places = new Map<string, TranscriptTool>();
-    for (const { tool, path, ...identity } of looking.files)
-      for (const place of tool.beside?.(path, identity) ?? []) places.set(place, tool);
+    const byTool = Map.groupBy([...looking.files], ({ tool }) => tool);
     const strangers = looking.strangers.length;
-    for (const [place, tool] of places)
-      for (const file of walk.filesBeside(place, (path) => isPlausible(path, [tool])))
-        if (!isDone(file)) await look(file);
+    for (const [tool, own] of byTool)
+      for (const place of tool.beside?.(own) ?? [])
+        for (const file of walk.filesBeside(place, (path) => isPlausible(path, [tool])))
+          if (!isDone(file)) await look(file);
     looking.strangers.length = strangers;
     looking.files.splice(0, Number.POSITIVE_INFINITY, ...looking.files.filter((one) => named.has(idOf(one))));
   }

@@ -98,8 +98,8 @@ export interface TranscriptTool {
   directoryOf?(record: JsonObject): string | undefined;
   /** How long it keeps its transcripts; absent for one that deletes none. */
   retention?(place: Place): Retention;
-  /** Files and folders where the other files of a conversation may be; without it, each file is a whole conversation. */
-  beside?(path: string, identity: Identity): readonly string[];
+  /** Files and folders where the other files of conversations may be; without it, each file is a whole conversation. */
+  beside?(files: readonly (Identity & { readonly path: string })[]): readonly string[];
   /** Reads the files of one conversation, its main file first if it is there. */
   plan?(files: readonly SourceFile[]): Promise<SourcePlan>;
   /**

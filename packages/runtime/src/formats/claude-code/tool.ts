@@ -99,14 +99,18 @@ function nameOf(file: string): string {
   return file.replace(/\.jsonl(?:\.\w+)?$/, '');
 }
 
-/** The main file, the folder of the session, and subagents of the version that kept them beside it. */
-function beside(path: string, { main }: Identity): readonly string[] {
-  const inside = inFolder.exec(path);
-  const place = inside === null ? dirname(path) : path.slice(0, inside.index);
-  const folder = inside === null ? nameOf(basename(path)) : (inside[1] ?? main);
-  const agents = namesIn(place).filter((name) => agentFile.test(name));
-  const files = ['', '.zst', '.gz'].map((end) => join(place, `${folder}.jsonl${end}`));
-  return [...files, join(place, folder), ...agents.map((name) => join(place, name))].filter((one) =>
-    existsSync(one),
-  );
+/** The main files, the folders of the sessions, and subagents of the version that kept them beside these. */
+function beside(files: readonly (Pick<Identity, 'main'> & { readonly path: string })[]): readonly string[] {
+  const [found, listed] = [new Set<string>(), new Set<string>()];
+  for (const { path, main } of files) {
+    const inside = inFolder.exec(path);
+    const place = inside === null ? dirname(path) : path.slice(0, inside.index);
+    const folder = inside === null ? nameOf(basename(path)) : (inside[1] ?? main);
+    for (const end of ['.jsonl', '.jsonl.zst', '.jsonl.gz', '']) found.add(join(place, `${folder}${end}`));
+    // Most files of a folder have it in common.
+    if (listed.has(place)) continue;
+    listed.add(place);
+    for (const name of namesIn(place)) if (agentFile.test(name)) found.add(join(place, name));
+  }
+  return [...found].filter((one) => existsSync(one));
 }
