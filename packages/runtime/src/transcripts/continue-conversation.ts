@@ -71,18 +71,20 @@ export async function continueConversation(
     const { records } = await reading.lines();
     const planned = tool.planEnd(records, {
       ...{ ...known, has: idsHave(known.ids) },
-      hasErased: () => erasedBy(store)?.isEmpty === false,
+      hasErased: () => !copiesNow(store).erased().isEmpty,
     });
     reading.assertWhole();
     const directories = new Set([...known.directories, ...reading.directories]);
     if (excludes !== undefined && [...directories].some(excludes)) return undefined;
-    if (planned === undefined || erasedBy(store)?.mayHave(planned.conversation) === true) return undefined;
-    if (hasCopies(store, known.tape.session)) return undefined;
+    if (planned === undefined) return undefined;
+    const copies = copiesNow(store);
+    if (copies.erased().mayHave(planned.conversation)) return undefined;
+    // Those that begin as it does may have what its source has got, and have counted it.
+    if (copies.resembling(known.tape.session).size > 1) return undefined;
     const wrote = unlessErased(store, look, () =>
       reconcileEnd(store, known.tape, planned.conversation, clean),
     );
     if (wrote === undefined) return undefined;
-    const copies = copiesIn(store);
     copies.wrote(known.tape.session);
     copies.end();
     const now: Source = { ...source, ...(await reading.read()), at };
@@ -104,19 +106,11 @@ export async function continueConversation(
   }
 }
 
-/** Whether other sessions begin as one does: they may have what its source has got, and have counted it. */
-function hasCopies(store: HomeStore, session: string): boolean {
+/** What is known of all sessions, by now. */
+function copiesNow(store: HomeStore) {
   const copies = copiesIn(store);
   copies.begin();
-  return copies.resembling(session).size > 1;
-}
-
-/** What was erased in a home, by now; undefined for one in which nothing was: to know it, all sessions are looked at. */
-function erasedBy(store: HomeStore) {
-  if (!store.hasRedactions()) return undefined;
-  const copies = copiesIn(store);
-  copies.begin();
-  return copies.erased();
+  return copies;
 }
 
 /** Records where a source can be read on, if it can be, and is large. */

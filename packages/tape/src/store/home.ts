@@ -38,7 +38,6 @@ import {
   type ErasedBehind,
   erasedBehind,
   type HomeHead,
-  hasRedactions,
   homeHead,
   type Written,
   writtenBehind,
@@ -294,11 +293,6 @@ export class HomeStore implements TapeStore {
    */
   checked<T>(check: () => void, act: () => T): T {
     return this.#at.db.checked(check, act);
-  }
-
-  /** @internal Returns whether content of an entry was ever erased. Cheap, however much the home has. */
-  hasRedactions(): boolean {
-    return hasRedactions(this.#at.db);
   }
 
   /** @internal Finds whether content was erased behind an entry of the home, or an event with a name was written. */

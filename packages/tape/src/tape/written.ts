@@ -69,9 +69,3 @@ export function erasedBehind(db: Db, { entry, event }: { entry: number; event: s
   );
   return { entry: found?.entry ?? entry, isErased: found?.erased === 1 };
 }
-
-/** Whether content of an entry was ever erased. Reads an index of few entries. */
-export function hasRedactions(db: Db): boolean {
-  const sql = `SELECT 1 FROM entry WHERE mark = 'redaction' AND mark IN ('boundary','rewind','redaction') LIMIT 1`;
-  return db.get(sql) !== undefined;
-}
