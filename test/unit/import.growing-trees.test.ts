@@ -5,8 +5,8 @@ import {
   planClaudeCode,
   reconcile,
 } from '@tapedeck/runtime/import';
-import { assistant, type Draft, type SqliteTapeStore, user, view } from '@tapedeck/tape';
-import { treeParentOf } from '@tapedeck/tape/internal';
+import { assistant, type Draft, note, type SqliteTapeStore, user, view } from '@tapedeck/tape';
+import { titleEvent, treeParentOf } from '@tapedeck/tape/internal';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { sized } from '../support/size.ts';
@@ -546,6 +546,40 @@ test('a fork that was killed before it had an entry is continued', () => {
   reconcile(store, planned(retyped));
   expect(store.sessions.list({ parent: 's-1' }).map(({ session }) => session)).toEqual([branch?.name]);
   expect(reconcile(store, planned(retyped)).filter(({ added }) => added > 0)).toEqual([]);
+});
+
+describe('a branch of which a later record changes what it shares with the main conversation', () => {
+  const attached = (uuid: string, parent: string, attachment: object, more = {}) => ({
+    ...{ ...person({ uuid, parent }, ''), type: 'attachment', message: undefined, attachment },
+    ...more,
+  });
+  const date = { rendered: [{ role: 'user', content: 'It is Monday.' }], renderedRole: 'system' };
+  const begun = [person({ uuid: 'u1' }, 'ask'), attached('s1', 'u1', { type: 'date_change' }, date)];
+  const answered = model({ uuid: 'a1', parent: 's1' }, [says('an answer')]);
+  // From this one on, the date is behind the prompt.
+  const snapshot = attached('p1', 'a2', { type: 'prompt_snapshot', tools: [], systemTurns: true });
+  const anew = [
+    person({ uuid: 'u2', parent: 's1' }, 'anew'),
+    model({ uuid: 'a2', parent: 'u2' }, [says('two')]),
+  ];
+
+  test.each([
+    ['an answer alone', [answered]],
+    ['a prompt', [answered, person({ uuid: 'u3', parent: 'a1' }, 'and more')]],
+  ])('is listed as where the file comes at once: it has %s', (_, own) => {
+    growsAsOne([...begun, ...own, ...anew, snapshot]);
+    growsAsOne([...begun, ...anew, ...own, snapshot]);
+    growsAsOne([...begun, ...anew, snapshot, ...own]);
+  });
+
+  test('keeps the title that a model wrote for it here', () => {
+    const all = [...begun, answered, ...anew];
+    const { store, plan } = imported(all);
+    const branch = plan.conversations.find(({ kind }) => kind === 'branch')?.name ?? '';
+    store.entries.append(branch, [note(titleEvent, { title: 'Days' })]);
+    reconcile(store, planned([...all, snapshot]));
+    expect(store.sessions.find(branch)?.title).toBe('Days');
+  });
 });
 
 test('what has the form of a secret is replaced before anything is compared', () => {

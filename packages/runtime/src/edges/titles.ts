@@ -1,4 +1,4 @@
-import { type Draft, type HomeStore, note } from '@tapedeck/tape';
+import { type Draft, type Entry, type HomeStore, note } from '@tapedeck/tape';
 import { titleEvent, titleLine } from '@tapedeck/tape/internal';
 import { appendBeside } from './beside.ts';
 
@@ -11,9 +11,7 @@ const keyPrefix = 'import:title';
 export function saveTitle(store: HomeStore, session: string, title: string | undefined): void {
   const line = title === undefined ? undefined : titleLine(title);
   if (line === undefined) return;
-  const own = [...store.entries.read(session, { own: true, name: titleEvent })].filter(({ key = '' }) =>
-    key.replace(/^u:/, '').startsWith(keyPrefix),
-  );
+  const own = importedTitles(store, session);
   // What was redacted stays so.
   const last = own.at(-1) ?? [...store.entries.read(session, { own: true, limit: 1 })][0];
   if (last?.payload === null) return;
@@ -23,6 +21,13 @@ export function saveTitle(store: HomeStore, session: string, title: string | und
       ? titleLine(store.sessions.find(session)?.title ?? '') === line
       : JSON.stringify(last?.payload) === JSON.stringify(draft.payload);
   if (!isSaid) appendBeside(store, session, [draft]);
+}
+
+/** The titles that a session got from its source, in order. */
+export function importedTitles(store: HomeStore, session: string): readonly Entry[] {
+  return [...store.entries.read(session, { own: true, name: titleEvent })].filter(({ key = '' }) =>
+    key.replace(/^u:/, '').startsWith(keyPrefix),
+  );
 }
 
 /** The event of the nth title that a session got from its source. */

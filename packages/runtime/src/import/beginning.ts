@@ -2,7 +2,7 @@ import type { Draft } from '@tapedeck/tape';
 import { titleDraft } from '../edges/titles.ts';
 import { continuedNote, resumedBranchNote, resumedNote } from '../imported/copy-notes.ts';
 import { isStandIn } from '../plan/output.ts';
-import { inheritedOf } from './inherited-part.ts';
+import { inheritedOf, notErased } from './inherited-part.ts';
 import type { Writing } from './writing.ts';
 
 /**
@@ -23,13 +23,10 @@ export function beginningOf(
     readonly originOf: (timestamp: string | undefined) => Draft;
   },
 ): readonly Draft[] {
-  const { common, conversation, erasedElsewhere } = writing;
-  const { spine } = conversation;
-  const from = common ?? same;
-  const left = spine
-    .slice(from, same)
-    .filter(({ key = '' }, i) => !erased.has(key) && erasedElsewhere?.has(conversation, from + i) !== true);
-  const { timestamp, title } = inheritedOf(left);
+  const { common, conversation } = writing;
+  const { timestamp, title } = inheritedOf([
+    ...notErased(writing, { from: common ?? same, to: same, erased }),
+  ]);
   const isNamed = title === undefined || conversation.title !== undefined;
   const titles = isNamed ? [] : [titleDraft(title)];
   return [originOf(timestamp), ...titles];

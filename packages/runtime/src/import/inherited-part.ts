@@ -2,6 +2,7 @@ import type { Draft } from '@tapedeck/tape';
 import { isObject, titleLine } from '@tapedeck/tape/internal';
 import { blocksOf } from '../imported/blocks.ts';
 import { wholeDraft } from '../plan/later-draft.ts';
+import type { Writing } from './writing.ts';
 
 /** What the own part of a branch says in the entries that its session inherits. */
 export interface Inherited {
@@ -20,18 +21,38 @@ export function inheritedOf(own: readonly Draft[]): Inherited {
   const messages = own.filter(({ kind }) => kind === 'message').map(wholeDraft);
   const times = messages.flatMap(({ meta }) => (typeof meta?.timestamp === 'string' ? [meta.timestamp] : []));
   const timestamp = times.toSorted((a, b) => Date.parse(a) - Date.parse(b)).at(-1);
-  const prompt = messages.find(isPrompt);
-  const title = prompt && titleLine(textOf(prompt));
+  const title = firstPromptIn(messages);
   return { ...(timestamp !== undefined && { timestamp }), ...(title !== undefined && { title }) };
 }
 
-/** Whether a user typed a message as a prompt. */
-function isPrompt({ payload, meta }: Draft): boolean {
-  const isUser = isObject(payload) && payload.role === 'user';
-  return isUser && meta?.isMeta !== true && meta?.localCommand === undefined;
+/** The drafts of a conversation from one place to another that say something still. Lazy. Pure. */
+export function* notErased(
+  { conversation, erasedElsewhere }: Pick<Writing, 'conversation' | 'erasedElsewhere'>,
+  { from, to, erased }: { readonly from: number; readonly to: number; readonly erased: ReadonlySet<string> },
+): Generator<Draft> {
+  const { spine } = conversation;
+  for (let i = from; i < Math.min(to, spine.length); i += 1) {
+    const draft = spine[i] as Draft;
+    if (!erased.has(draft.key ?? '') && erasedElsewhere?.has(conversation, i) !== true) yield draft;
+  }
 }
 
-function textOf(message: Draft): string {
+/** The beginning of the first prompt of some messages: that is what a list shows of a session without a title. Pure. */
+export function firstPromptIn(messages: Iterable<Said>): string | undefined {
+  for (const message of messages) if (isPrompt(message)) return titleLine(textOf(message));
+  return undefined;
+}
+
+/** A message, as a draft or as an entry. */
+type Said = Pick<Draft, 'payload' | 'meta'>;
+
+/** Whether a user typed a message as a prompt. */
+function isPrompt({ payload, meta }: Said): boolean {
+  const isUser = isObject(payload) && payload.role === 'user';
+  return isUser && meta?.isMeta !== true && meta?.localCommand === undefined && meta?.source !== 'merge';
+}
+
+function textOf(message: Said): string {
   const texts = blocksOf(message)
     .filter(isObject)
     .flatMap(({ type, text }) => (type === 'text' ? [String(text)] : []));

@@ -10,13 +10,14 @@ import type { SharedCounts } from '../imported/ledger.ts';
 import type { Origins } from '../imported/origins.ts';
 import type { ConversationPlan, ImportPlan } from '../plan/plan.ts';
 import { countedIn } from './base.ts';
+import { titleOfBranch } from './branch-title.ts';
 import { ConversationWriter } from './conversation-writer.ts';
 import { countedTree } from './counted-tree.ts';
 import { alikeBehindBase, forkedFrom } from './forked-from.ts';
 import type { KnownBeginnings } from './known-beginnings.ts';
 import { branchesWith, commonWithParent } from './left-branches.ts';
 import type { Reconciled } from './reconciled.ts';
-import type { From } from './writing.ts';
+import type { From, Writing } from './writing.ts';
 
 /** How the conversations of a plan are written. */
 interface WritingAll {
@@ -104,22 +105,31 @@ export class PlanWriter {
     const { as, origins, erasedElsewhere } = this.#writing;
     const { key, kind, base } = conversation;
     const common = kind === 'branch' ? this.#commonOf(given, conversation) : undefined;
-    const writer = new ConversationWriter(store, {
+    const writing: Writing = {
       ...{ plan: this.#plan, conversation, tree: this.#tree, erasedElsewhere, common },
       ...{ from: this.#from(conversation, left), begun: this.#begun(conversation, common) },
       counted: known.exportOf === undefined ? new Map() : countedIn(conversation, known.exportOf),
       rewritten: typeof rewritten === 'function' ? rewritten(conversation) : rewritten,
       onLeaving: (session, keys) => this.#writeLeft(conversation, session, keys),
       ...{ as, origins, onAdded },
-    });
+    };
+    const writer = new ConversationWriter(store, writing);
     const receipt = writer.write();
     this.#writing.onWritten(receipt);
     const id = this.#noted(conversation, receipt);
     const isWhole = id !== undefined && receipt.isBehind !== true && base === undefined;
+    const title = conversation.title ?? this.#titleOfBranch(writing, receipt);
     this.#written.set(key, {
-      ...{ receipt, title: conversation.title, before: writer.shown },
+      ...{ receipt, title, before: writer.shown },
       begun: isWhole ? { id, of: conversation.spine.length } : undefined,
     });
+  }
+
+  /** That of a branch which its source gives none. What an older copy of the source has says nothing of what is there. */
+  #titleOfBranch(writing: Writing, { session, created, refused, isBehind }: Reconciled): string | undefined {
+    const over = this.#written.get(writing.conversation.parent?.key ?? '')?.receipt;
+    if (created || refused !== undefined || isBehind === true || over?.isBehind === true) return undefined;
+    return titleOfBranch(this.#store, writing, session);
   }
 
   /** The session from which it is forked: that of its parent, unless another one has more of it. */
