@@ -37,6 +37,10 @@ const listed = (store: SqliteTapeStore, { conversations }: ImportPlan) => {
   });
 };
 
+/** The tokens that a home counts. */
+const spent = (store: SqliteTapeStore) =>
+  store.sessions.calls().reduce((sum, { usage }) => sum + usage.output, 0);
+
 function imported(...growing: Records[]): { store: SqliteTapeStore; plan: ImportPlan } {
   const store = openStore();
   const plans = growing.map(planned);
@@ -55,6 +59,7 @@ function growsAsOne(records: Records): void {
     reconcile(once, plan);
     expect(views(store, plan)).toEqual(views(once, plan));
     expect(listed(store, plan)).toEqual(listed(once, plan));
+    expect(spent(store)).toBe(spent(once));
     expect(reconcile(store, plan).filter(({ added }) => added > 0)).toEqual([]);
     expect([...store.verify()]).toEqual([]);
   }
@@ -135,8 +140,7 @@ test('a prompt that was left, and is gone on from later, counts each answer once
   ];
   for (const steps of [[...records.keys()], [1, 5, 7, 9], [5, 7, 8], [5, 8, 9]]) {
     const { store } = imported(...steps.map((n) => records.slice(0, n + 1)));
-    const output = store.sessions.calls().reduce((sum, one) => sum + one.usage.output, 0);
-    expect([steps, output]).toEqual([steps, 4 * 7]);
+    expect([steps, spent(store)]).toEqual([steps, 4 * 7]);
   }
   growsAsOne(records);
 });
@@ -166,7 +170,7 @@ describe('a user who returns to a branch that was left', () => {
           JSON.stringify(view(store.views.entries(info.session)).messages),
         ])
         .toSorted(([a = ''], [b = '']) => (a < b ? -1 : 1)),
-      output: store.sessions.calls().reduce((sum, { usage }) => sum + usage.output, 0),
+      output: spent(store),
     };
   };
 
@@ -570,6 +574,20 @@ describe('a branch of which a later record changes what it shares with the main 
     growsAsOne([...begun, ...own, ...anew, snapshot]);
     growsAsOne([...begun, ...anew, ...own, snapshot]);
     growsAsOne([...begun, ...anew, snapshot, ...own]);
+  });
+
+  test('counts each answer once that both have and that comes with that record', () => {
+    const usage = { output_tokens: 7 };
+    const records = [
+      ...begun,
+      model({ uuid: 'a1', parent: 's1' }, [says('an answer')], { usage }),
+      model({ uuid: 'b1', parent: 'a1' }, [calls('t1')], { usage }),
+      attached('p1', 'a1', { type: 'prompt_snapshot', tools: [], systemTurns: true }),
+    ];
+    const { store } = imported(begun, records);
+    expect(spent(store)).toBe(2 * 7);
+    expect([...store.verify()]).toEqual([]);
+    growsAsOne(records);
   });
 
   test('keeps the title that a model wrote for it here', () => {

@@ -125,14 +125,15 @@ export class ConversationWriter {
    * has nothing of its own.
    */
   #update(begin?: Forking['begin']): Reconciled {
-    for (let tries = 1; ; tries += 1) {
+    for (let tries = 1; ; ) {
       const session = this.#session.name;
       // Another import of the same source may have begun the fork, which is then compared like any other session.
       const isNew = begin !== undefined && originOf(this.#store, session) === undefined;
       const tape = readTape(this.#store, this.#writing, { session, others: this.#session.others, isNew });
       if (!isNew && isParted(this.#store, this.#writing, { ...tape, session })) return this.#goOnBeside(tape);
       const left = isNew ? new Set<string>() : leftOf(tape);
-      if (left.size > 0) this.#writing.onLeaving(session, left);
+      // What a branch counts by now of what comes counts there.
+      if (left.size > 0 && this.#writing.onLeaving(session, left)) continue;
       const first = isNew ? begin(tape.change.same, tape.imported.erased) : [];
       const batch = batchOf(this.#writing.conversation, tape, first);
       try {
@@ -140,6 +141,7 @@ export class ConversationWriter {
         return this.#receipt({ created: isNew && wrote.added > 0, ...wrote });
       } catch (error) {
         if (!isOvertaken(error) || tries >= triesMax) throw error;
+        tries += 1;
       }
     }
   }

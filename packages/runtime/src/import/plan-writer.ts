@@ -87,9 +87,11 @@ export class PlanWriter {
 
   /**
    * Writes the branches that have what a session leaves. One that shows no more of that than its parent will, such as one behind an
-   * answer of which only a part had come, is forked behind what comes now: what both have is then written once.
+   * answer of which only a part had come, is forked behind what comes now: what both have is then written once. Returns whether it
+   * wrote any.
    */
-  #writeLeft(parent: ConversationPlan, session: string, left: ReadonlySet<string>): void {
+  #writeLeft(parent: ConversationPlan, session: string, left: ReadonlySet<string>): boolean {
+    const { size } = this.#written;
     for (const given of branchesWith(this.#plan, parent, left)) {
       if (this.#written.has(given.key)) continue;
       const conversation = this.#writing.known.behind(given);
@@ -97,6 +99,7 @@ export class PlanWriter {
       const shared = sharedWith(this.#store, { ...from, conversation }).length;
       if (shared > this.#commonOf(given, conversation)) this.#write(given, conversation, from);
     }
+    return this.#written.size > size;
   }
 
   /** @param left the session that has it until now, of a branch that is written first */

@@ -34,6 +34,6 @@ export interface Writing {
   readonly as: string | undefined;
   readonly origins: Origins;
   readonly onAdded: OnProgress | undefined;
-  /** Called before a session is rewound, with the keys of what it then shows no more. */
-  readonly onLeaving: (session: string, left: ReadonlySet<string>) => void;
+  /** Called before a session is rewound, with the keys of what it then shows no more. Returns whether it wrote branches of that. */
+  readonly onLeaving: (session: string, left: ReadonlySet<string>) => boolean;
 }
