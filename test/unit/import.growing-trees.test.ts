@@ -246,6 +246,26 @@ describe('a user who returns to a branch that was left', () => {
     },
   );
 
+  test.each([[[6, 10]], [[7, 10]], [[8, 10]], [[6, 7, 8, 9, 10]]])(
+    'leaves no session of an answer that was arriving while its first call had its result: %s',
+    (cuts) => {
+      const answer = { id: 'm2' };
+      const usage = { output_tokens: 7 };
+      const leaf = (leafUuid: string) => ({ type: 'last-prompt', leafUuid, sessionId: 's-1' });
+      const growing = [
+        ...[...said('a1', null), ...said('a2', 'a1').slice(0, 1), leaf('a2p')],
+        model({ ...answer, uuid: 'b1', parent: 'a1' }, [calls('t1')], { usage }),
+        person({ uuid: 'r1', parent: 'b1' }, [returns('t1')]),
+        model({ ...answer, uuid: 'b2', parent: 'r1' }, [calls('t2')], { usage }),
+        person({ uuid: 'r2', parent: 'b2' }, [returns('t2')]),
+        ...[model({ uuid: 'b3', parent: 'r2' }, [says('done')], { usage }), leaf('b3')],
+      ];
+      const { store } = imported(...cuts.map((cut) => growing.slice(0, cut)));
+      expect(stateOf(store)).toEqual(stateOf(imported(growing).store));
+      expect([...store.verify()]).toEqual([]);
+    },
+  );
+
   test('keeps the session of the branch where a person has used that', () => {
     const branch = 's-1-branch-a2p';
     for (const use of [

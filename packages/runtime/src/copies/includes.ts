@@ -4,21 +4,38 @@ import type { Family } from './family.ts';
 import { pathOf, type Step, stepIn } from './step.ts';
 
 /**
- * Whether a session shows all that another one shows, which may end with an answer of which only a part had come.
+ * Whether a session shows all that another one shows, which may end with an answer of which only a part had come, and the results
+ * of calls that this had.
  * @param clean says what is the same without its secrets
  */
 export function includes(family: Family, id: string, other: string, clean: Cleaning): boolean {
   const [one, part] = [family.member(id), family.member(other)];
   if (one === undefined || part === undefined) return false;
   let { end } = part;
-  while (end.before !== undefined && isStandIn(end.key)) end = end.before;
+  const results: Step[] = [];
+  for (; end.before !== undefined && end.kind === 'tool-result'; end = end.before)
+    if (!isStandIn(end.key)) results.push(end);
   const same = stepIn(one.end, end.count);
-  if (same === end) return true;
   if (same === undefined) return false;
+  if (results.length > 0) {
+    // More of them may have come, before these, too.
+    const its = resultsOf(one.end, same);
+    if (!results.every((own) => its.some((result) => isAlike(family, own, result, clean)))) return false;
+  }
+  if (same === end) return true;
   if (!isBegun(family, end, same, clean) && !isAlike(family, end, same, clean)) return false;
   for (let [own, its] = [end.before, same.before]; own !== its; [own, its] = [own.before, its.before])
     if (own === undefined || its === undefined || !isAlike(family, own, its, clean)) return false;
   return true;
+}
+
+/** The results that follow an entry among those up to another one. */
+function resultsOf(end: Step, { count }: Step): readonly Step[] {
+  let results: Step[] = [];
+  for (let at: Step | undefined = end; at !== undefined && at.count > count; at = at.before)
+    if (at.kind === 'tool-result') results.push(at);
+    else results = [];
+  return results;
 }
 
 /**
