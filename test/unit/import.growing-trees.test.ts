@@ -266,6 +266,23 @@ describe('a user who returns to a branch that was left', () => {
     },
   );
 
+  test('leaves no session of an answer that was arriving where the conversation has more before that', () => {
+    const answer = { id: 'm2' };
+    const leaf = (leafUuid: string) => ({ type: 'last-prompt', leafUuid, sessionId: 's-1' });
+    const output = { content: '<local-command-stdout>cost</local-command-stdout>' };
+    const growing = [
+      ...said('a1', null),
+      { ...person({ uuid: 'c1', parent: 'a1' }, ''), type: 'system', subtype: 'local_command', ...output },
+      leaf('c1'),
+      model({ ...answer, uuid: 'b1', parent: 'a1' }, [says('I look')]),
+      model({ ...answer, uuid: 'b2', parent: 'b1' }, [says('and see')]),
+      leaf('b2'),
+    ];
+    const { store } = imported(growing.slice(0, 5), growing);
+    expect(stateOf(store)).toEqual(stateOf(imported(growing).store));
+    expect([...store.verify()]).toEqual([]);
+  });
+
   test('keeps the session of the branch where a person has used that', () => {
     const branch = 's-1-branch-a2p';
     for (const use of [

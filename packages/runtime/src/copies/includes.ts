@@ -4,42 +4,26 @@ import type { Family } from './family.ts';
 import { pathOf, type Step, stepIn } from './step.ts';
 
 /**
- * Whether a session shows all that another one shows, which may end with an answer of which only a part had come, and the results
- * of calls that this had.
+ * Whether a session shows all that another one shows, which may end with an answer of which only a part had come.
  * @param clean says what is the same without its secrets
  */
 export function includes(family: Family, id: string, other: string, clean: Cleaning): boolean {
   const [one, part] = [family.member(id), family.member(other)];
   if (one === undefined || part === undefined) return false;
   let { end } = part;
-  const results: Step[] = [];
-  for (; end.before !== undefined && end.kind === 'tool-result'; end = end.before)
-    if (!isStandIn(end.key)) results.push(end);
+  while (end.before !== undefined && isStandIn(end.key)) end = end.before;
   const same = stepIn(one.end, end.count);
-  if (same === undefined) return false;
-  if (results.length > 0) {
-    // More of them may have come, before these, too.
-    const its = resultsOf(one.end, same);
-    if (!results.every((own) => its.some((result) => isAlike(family, own, result, clean)))) return false;
-  }
   if (same === end) return true;
+  if (same === undefined) return false;
   if (!isBegun(family, end, same, clean) && !isAlike(family, end, same, clean)) return false;
   for (let [own, its] = [end.before, same.before]; own !== its; [own, its] = [own.before, its.before])
     if (own === undefined || its === undefined || !isAlike(family, own, its, clean)) return false;
   return true;
 }
 
-/** The results that follow an entry among those up to another one. */
-function resultsOf(end: Step, { count }: Step): readonly Step[] {
-  let results: Step[] = [];
-  for (let at: Step | undefined = end; at !== undefined && at.count > count; at = at.before)
-    if (at.kind === 'tool-result') results.push(at);
-    else results = [];
-  return results;
-}
-
 /**
- * Whether each entry that a session shows is shown by one of some others, in whatever place.
+ * Whether each entry that a session shows is shown by one of some others, in whatever place. Of its last answer only a part may
+ * have come, with the results of the calls that this had.
  * @param clean says what is the same without its secrets
  */
 export function areIn(family: Family, ids: readonly string[], other: string, clean: Cleaning): boolean {
@@ -47,12 +31,15 @@ export function areIn(family: Family, ids: readonly string[], other: string, cle
     ids.flatMap((id) => pathOf(family.member(id))),
     ({ key }) => key,
   );
+  const path = pathOf(family.member(other));
+  const last = path.find(({ kind }) => kind !== 'tool-result');
   const isIn = (step: Step) => {
     const isIt = (one: Step) =>
       one.kind === step.kind && (step.mark !== undefined || saySame(family, one, step, clean));
-    return shown.get(step.key)?.some(isIt);
+    const its = shown.get(step.key);
+    return its?.some(isIt) || (step === last && its?.some((one) => isBegun(family, step, one, clean)));
   };
-  return pathOf(family.member(other)).every(isIn);
+  return path.slice(path.findIndex(({ key }) => !isStandIn(key))).every(isIn);
 }
 
 /** Whether two entries of a record are the same wherever they stand, apart from secrets that one of them has. */
