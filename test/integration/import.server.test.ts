@@ -62,7 +62,7 @@ test('an import into a home on a server that is killed behind any round trip sho
     user[Symbol.dispose]();
     return trips;
   })();
-  const stops = sized(2, 10, 60);
+  const stops = sized(2, 4, 60);
   for (let i = 1; i <= stops; i += 1) {
     const stop = Math.ceil((trips * i) / (stops + 1));
     const { place, link, user } = await begun();
