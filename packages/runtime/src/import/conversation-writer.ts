@@ -28,7 +28,7 @@ import { WrittenSession } from './written-session.ts';
 const patienceMs = 2_000;
 
 /**
- * Writes one conversation: makes its session, anew or of one that has a part of it, or writes what that lacks, or goes on in
+ * Writes one conversation: makes its session, anew or of one that has a part of it, or writes what that lacks, or continues in
  * another one beside it.
  */
 export class ConversationWriter {
@@ -80,7 +80,7 @@ export class ConversationWriter {
     return this.#fork(from.session, request, this.#begun(from.session));
   }
 
-  /** An export that no program went on with: its session has all of it. */
+  /** An export that no program continued: its session has all of it. */
   #nothing({ session: id }: Base): Reconciled {
     const { name, exists } = this.#session;
     const session = exists ? name : this.#store.sessions.find(id)?.session;

@@ -2,7 +2,7 @@ import { type HomeStore, TapeError } from '@tapedeck/tape';
 
 /**
  * Erases what was staged and is not published: nothing reads it. Where the home is busy or the disk full it stays, and a check says
- * so: the import goes on all the same.
+ * so: the import continues all the same.
  */
 export function discardStaged(store: HomeStore, find: () => readonly string[]): void {
   try {

@@ -64,7 +64,7 @@ export function forkSession(
   }
 }
 
-/** What is asked of the store to fork a session: under the title of its source, and a key by which it is made once. */
+/** The request to fork a session: under the title of its source, and a key by which it is made once. */
 function keyed(
   store: HomeStore,
   { conversation: { title, key: own } }: Writing,

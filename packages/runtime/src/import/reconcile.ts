@@ -79,7 +79,7 @@ export function reconcileOnce(
   linkAll(plan.conversations.slice(count));
   // Titles and reports are content of the source, too.
   for (const { conversation, session, refused, created, added } of writer.done) {
-    // An export that no program went on with says nothing of the session from which it was made.
+    // An export that no program continued says nothing of the session from which it was made.
     const isExport = known.exported !== undefined && !created && added === 0;
     if (refused !== undefined || isExport) continue;
     saveTitle(store, session, writer.titleOf(conversation));

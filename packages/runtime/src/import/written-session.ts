@@ -8,8 +8,8 @@ import { isCode } from './overtaken.ts';
 import type { Writing } from './writing.ts';
 
 /**
- * The session to which a conversation is written. It has several where one of them went on here, or where files of it differ:
- * then the one that shows most of it. A new one gets another name where its own looks like that of another session.
+ * The session to which a conversation is written. It has several where one of them was continued here, or where files of it
+ * differ: then the one that shows most of it. A new one gets another name where its own looks like that of another session.
  */
 export class WrittenSession {
   readonly #store: HomeStore;
@@ -33,7 +33,7 @@ export class WrittenSession {
     const isPlain = kind === 'branch' && base === undefined && sessions.length === 1;
     const shown = isPlain ? [] : sessions.map((one) => importedIn(store, one, base).shown);
     const best = sessions.length < 2 ? 0 : mostOf(store, writing, { sessions, shown });
-    // Where the source went on from a place in the exported session that none of them has.
+    // Where the source continues from a place in the exported session that none of them has.
     const isExport = writing.plan.exportOf !== undefined && base !== undefined;
     const isNew = isExport && !sessions.some((one) => hasBase(store, one, base));
     this.#n = isNew ? this.#next : best + 1;
@@ -93,7 +93,7 @@ export class WrittenSession {
     this.#name = name;
   }
 
-  /** Takes the next one in place of one that went on here, or differs, behind a position. */
+  /** Takes the next one in place of one that was continued here, or differs, behind a position. */
   goBeside(cut: Seq): void {
     const session = this.#name;
     this.#n = this.#next;
