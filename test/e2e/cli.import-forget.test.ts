@@ -64,6 +64,10 @@ function records(sessionId: string, turns: readonly (readonly [of: string, n: nu
   });
 }
 
+/** Records that have no ids, a prompt for each text. */
+const plain = (...texts: string[]) =>
+  texts.map((content) => ({ type: 'user', message: { role: 'user', content: `${secretWord} ${content}` } }));
+
 const titled = (sessionId: string) => ({
   type: 'custom-title',
   customTitle: `${secretWord} title`,
@@ -242,11 +246,6 @@ test('a copy is known by what its records say: in another directory, under other
 
 test('a copy of records without ids is known by its beginning, under any name; so is one that was never imported', async () => {
   using at = user();
-  const plain = (...texts: string[]) =>
-    texts.map((content) => ({
-      type: 'user',
-      message: { role: 'user', content: `${secretWord} ${content}` },
-    }));
   at.write('one.jsonl', plain('1', '2'));
   at.write('two.jsonl', plain('3'));
   await at.imports(at.file('one.jsonl'));
@@ -575,11 +574,6 @@ test.each([
 
 test('a copy of records without ids is not taken where its source is forgotten while it is imported', async () => {
   using at = user();
-  const plain = (...texts: string[]) =>
-    texts.map((content) => ({
-      type: 'user',
-      message: { role: 'user', content: `${secretWord} ${content}` },
-    }));
   at.write('one.jsonl', plain('1', '2'));
   at.write('q/copy.jsonl', plain('1', '2', '4'));
   await at.imports(at.file('one.jsonl'));

@@ -2,7 +2,7 @@
  * A database of tapes, as the acts of this package know it. Each act is a function of it and reads like a program over
  * SQLite: it asks, decides and writes. `sqlite` has the one that every home has by default. The statements keep to what
  * SQLite and PostgreSQL both understand, but for those of a file, which are in `sqlite`, `store` and `check`. Imports
- * `origin`.
+ * `errors` and `origin`.
  */
 import type { Elsewhere } from '../origin/elsewhere.ts';
 

@@ -9,6 +9,7 @@ import {
   type Values,
   type Words,
 } from '../db/db.ts';
+import { WriteCheck } from '../db/write-check.ts';
 import { type Elsewhere, nothingElsewhere } from '../origin/elsewhere.ts';
 import { Attempt, type SendNow } from './attempt.ts';
 import { type Answered, type ServerClock, timeQuestion } from './clock.ts';
@@ -52,8 +53,7 @@ export class PostgresDb implements Db {
   commits = 0;
   #attempt: Attempt | undefined;
   #locks: Locks | undefined;
-  /** With what each transaction begins that writes. */
-  #check: (() => void) | undefined;
+  readonly #writeCheck = new WriteCheck();
   /** What an act has done is done again in memory for each answer: with many items, many times. */
   readonly itemsOfAct: number | undefined;
   readonly #blocking: Blocking | undefined;
@@ -159,7 +159,7 @@ export class PostgresDb implements Db {
 
   write<T>(act: () => T): T {
     const { statements } = this.#blocking?.locks ?? this.#locks ?? { statements: [] };
-    return this.#transaction([begin, ...statements], act, this.#check);
+    return this.#transaction([begin, ...statements], act, () => this.#writeCheck.run());
   }
 
   tryWrite<T>(act: () => T): T {
@@ -179,13 +179,7 @@ export class PostgresDb implements Db {
   }
 
   checked<T>(check: () => void, act: () => T): T {
-    const before = this.#check;
-    this.#check = check;
-    try {
-      return act();
-    } finally {
-      this.#check = before;
-    }
+    return this.#writeCheck.during(check, act);
   }
 
   read<T>(act: () => T): T {

@@ -6,6 +6,7 @@
 import Database from 'better-sqlite3';
 import { crashPoint } from '../crash-point.ts';
 import type { Db, Params, Values } from '../db/db.ts';
+import { WriteCheck } from '../db/write-check.ts';
 import { TapeError } from '../errors.ts';
 import { type Elsewhere, nothingElsewhere } from '../origin/elsewhere.ts';
 import type { OnProgress } from '../progress.ts';
@@ -49,8 +50,7 @@ export class SqliteDb implements Db {
    * first use: the first of a connection prepares nine statements, and who reads one view has no transaction.
    */
   #transactions: { readonly transaction: Transaction; readonly savepoint: Transaction } | undefined;
-  /** With what each transaction begins that writes. */
-  #check: (() => void) | undefined;
+  readonly #writeCheck = new WriteCheck();
   /** Number of transactions that this connection has committed. */
   commits = 0;
   /** Whether it reads a private copy, because the file cannot be read in place. */
@@ -92,7 +92,7 @@ export class SqliteDb implements Db {
     this.#transactions ??= {
       savepoint: this.#db.transaction((act: () => unknown) => act()),
       transaction: this.#db.transaction((act: () => unknown) => {
-        this.#check?.();
+        this.#writeCheck.run();
         const result = act();
         crashPoint('commit/before');
         return result;
@@ -177,13 +177,7 @@ export class SqliteDb implements Db {
   }
 
   checked<T>(check: () => void, act: () => T): T {
-    const before = this.#check;
-    this.#check = check;
-    try {
-      return act();
-    } finally {
-      this.#check = before;
-    }
+    return this.#writeCheck.during(check, act);
   }
 
   #committed<T>(act: () => T): T {
