@@ -362,7 +362,7 @@ test('after an undo the view equals, byte for byte, that before the act; after t
         chain = [];
       }
     }),
-    { numRuns: sized(12, 12, 2_000) },
+    { numRuns: sized(30, 30, 2_000) },
   );
   for (const what of ['rewind', 'compaction', 'prune', 'handoff', 'chain'])
     expect(tally.get(what), what).toBeGreaterThan(sized(1, 1, 100));
