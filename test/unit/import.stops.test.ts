@@ -1,6 +1,6 @@
 import { exportSession } from '@tapedeck/runtime';
 import { parseJsonLines, planClaudeCode, reconcile } from '@tapedeck/runtime/import';
-import { assistant, type ForkRequest, type SqliteTapeStore, user, view } from '@tapedeck/tape';
+import { assistant, type ForkRequest, note, type SqliteTapeStore, user, view } from '@tapedeck/tape';
 import { treeParentOf } from '@tapedeck/tape/internal';
 import { wrapStore } from '@tapedeck/tape/store';
 import { describe, expect, test } from 'vitest';
@@ -327,22 +327,37 @@ describe.each(Object.entries(scenes))('an import of %s', (_, scene) => {
     take(endsBehind(store, Number.POSITIVE_INFINITY, looks), read);
   });
 
-  test('begins anew where something is erased elsewhere before any commit, and ends as one import', async () => {
-    const { prepared, read, commits, end, receipts } = await played(scene);
-    const contentsButElsewhere = (store: SqliteTapeStore) => {
-      const { sessions, output } = contents(store);
-      return { sessions: sessions.filter(({ session }) => session !== 'elsewhere'), output };
-    };
-    for (let n = 1; n <= commits; n += 1) {
-      using store = await prepared();
-      store.sessions.open('elsewhere');
-      const { to } = store.entries.append('elsewhere', [user('private')]);
-      const erase = () => store.entries.redact('elsewhere', [to], 'private');
-      expect([n, take(overtaken(store, n, erase), read)]).toEqual([n, receipts]);
-      expect([n, contentsButElsewhere(store)]).toEqual([n, end]);
-      expect(store.imports.unfinished()).toEqual([]);
-    }
-  });
+  test.each([
+    ['begins anew', 'with the time of a record', true],
+    ['does not begin anew', 'that is none of its records', false],
+  ])(
+    '%s where something %s is erased elsewhere before any commit, and ends as one import',
+    async (...[, , isOfIt]) => {
+      const { prepared, read, commits, end, receipts } = await played(scene);
+      const contentsButElsewhere = (store: SqliteTapeStore) => {
+        const { sessions, output } = contents(store);
+        return { sessions: sessions.filter(({ session }) => session !== 'elsewhere'), output };
+      };
+      const { timestamp } = read.flat().findLast(({ uuid }) => uuid !== undefined) ?? {};
+      const meta = { source: 'import', timestamp: String(timestamp) };
+      for (let n = 1; n <= commits; n += 1) {
+        using store = await prepared();
+        store.sessions.open('elsewhere');
+        const draft = isOfIt ? { ...note('elsewhere', 'private', meta), key: 'elsewhere' } : user('private');
+        const { to } = store.entries.append('elsewhere', [draft]);
+        const erase = () => store.entries.redact('elsewhere', [to], 'private');
+        let acts = 0;
+        const counted = wrapStore(overtaken(store, n, erase), ({ method, act }) => {
+          if (writing.test(method)) acts += 1;
+          return act();
+        });
+        expect([n, take(counted, read)]).toEqual([n, receipts]);
+        expect([n, contentsButElsewhere(store)]).toEqual([n, end]);
+        expect([n, acts > commits]).toEqual([n, isOfIt]);
+        expect(store.imports.unfinished()).toEqual([]);
+      }
+    },
+  );
 
   test('ends as one import when another one overtakes it before any commit', async () => {
     const { prepared, read, commits, end } = await played(scene);

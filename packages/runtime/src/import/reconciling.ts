@@ -3,13 +3,15 @@ import type { ImportPlan } from '../plan/plan.ts';
 import { bothOf } from './append-drafts.ts';
 import { type ReconcileOptions, reconcileOnce } from './reconcile.ts';
 import type { Reconciled } from './reconciled.ts';
+import { Traces } from './traces.ts';
 import { ErasedMeanwhile, lookedAt, unlessErased } from './unless-erased.ts';
 
-/** The writing of a plan, which begins anew as often as another process erases something meanwhile. */
+/** The writing of a plan, which begins anew as often as another process erases something meanwhile that may be of it. */
 export class Reconciling {
   readonly #store: HomeStore;
   readonly #plan: ImportPlan;
   readonly #options: ReconcileOptions;
+  readonly #traces: Traces;
   /** What was written of each conversation before it began anew. */
   readonly #wrote = new Map<string, Reconciled>();
 
@@ -17,18 +19,21 @@ export class Reconciling {
     this.#store = store;
     this.#plan = plan;
     this.#options = options;
+    this.#traces = new Traces(store, plan);
   }
 
   /**
-   * Writes what is missing; undefined where something was erased since a look at the home (`lookedAt`), of which nothing is written
-   * then.
+   * Writes what is missing; undefined where something of it was erased since a look at the home (`lookedAt`), of which nothing is
+   * written then.
    */
   since(look: number): readonly Reconciled[] | undefined {
     const done = new Map<string, Reconciled>();
     try {
       const onWritten = (one: Reconciled) => done.set(one.conversation, one);
       const act = () => reconcileOnce(this.#store, this.#plan, this.#options, onWritten);
-      return unlessErased(this.#store, look, act).map((one) => this.#together(one));
+      return unlessErased(this.#store, { since: look, traces: this.#traces }, act).map((one) =>
+        this.#together(one),
+      );
     } catch (error) {
       if (!(error instanceof ErasedMeanwhile)) throw error;
       for (const one of done.values()) this.#wrote.set(one.conversation, this.#together(one));

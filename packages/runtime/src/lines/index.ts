@@ -7,6 +7,7 @@
 
 export { type Compression, compressionIn, contentOf } from './content.ts';
 export { blockStart, ContentDigest, commonBytes, type Digest } from './digest.ts';
+export { idsHave, numbersOf } from './id-numbers.ts';
 export { KeptLines } from './kept.ts';
 export { appendLines, linesIn, replaceLines } from './line-file.ts';
 export { beginning, type LineBatch, LineReading, type ReadState } from './lines.ts';

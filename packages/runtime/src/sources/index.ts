@@ -4,7 +4,7 @@
  * happened, `table.ts` keeps what is known in a file of the home, and `ends.ts` where a large file can be read on. Imports the
  * rooms `import`, `formats`, `plan` and `lines`.
  */
-export { idsHave, numbersOf, type SourceEnd } from './ends.ts';
+export type { SourceEnd } from './ends.ts';
 export { beginningAs, type Held, heldBy, isUnchanged, recognise, type Seen } from './recognise.ts';
 export type { Source } from './source.ts';
 export { SourceTable } from './table.ts';

@@ -6,18 +6,11 @@ import { leftTape, reconcileEnd } from '../import/reconcile-end.ts';
 import { nothing, type Reconciled } from '../import/reconciled.ts';
 import { lookedAt, unlessErased } from '../import/unless-erased.ts';
 import type { Cleaner } from '../imported/cleaner.ts';
-import { type OpenFile, openFile, stateBefore } from '../lines/index.ts';
+import { idsHave, numbersOf, type OpenFile, openFile, stateBefore } from '../lines/index.ts';
 import type { RecordList } from '../lines/json-lines.ts';
 import type { TranscriptTool } from '../plan/format.ts';
 import type { OpenEnd } from '../plan/open-end.ts';
-import {
-  idsHave,
-  numbersOf,
-  recognise,
-  type Source,
-  type SourceEnd,
-  type SourceTable,
-} from '../sources/index.ts';
+import { recognise, type Source, type SourceEnd, type SourceTable } from '../sources/index.ts';
 import type { Conversation } from './conversations.ts';
 import { FileReading } from './read-file.ts';
 
@@ -81,7 +74,7 @@ export async function continueConversation(
     if (copies.erased().mayHave(planned.conversation)) return undefined;
     // Those that begin as it does may have what its source has got, and have counted it.
     if (copies.resembling(known.tape.session).size > 1) return undefined;
-    const wrote = unlessErased(store, look, () =>
+    const wrote = unlessErased(store, { since: look }, () =>
       reconcileEnd(store, known.tape, planned.conversation, clean),
     );
     if (wrote === undefined) return undefined;

@@ -98,7 +98,10 @@ export interface Db {
   writeBehind<T>(act: () => T): T;
   /** Like `write`, for what erases content: nothing is left of the bytes that it frees, as far as the database can. */
   writeAndWipe<T>(act: () => T): T;
-  /** Runs `act`. Each transaction of it that writes begins with `check`: where that throws, nothing of it is written. */
+  /**
+   * Runs `act`. Each transaction of it that writes begins with `check`: where that throws, nothing of it is written. Behind a
+   * `ToDoFirst` it begins anew.
+   */
   checked<T>(check: () => void, act: () => T): T;
   /** Runs `act`, whose reads all see one moment. */
   read<T>(act: () => T): T;

@@ -17,4 +17,26 @@ export class WriteCheck {
   run(): void {
     this.#check?.();
   }
+
+  /** Runs a transaction, which begins anew behind what its check has to do first. */
+  around<T>(transaction: () => T): T {
+    for (;;) {
+      try {
+        return transaction();
+      } catch (error) {
+        if (!(error instanceof ToDoFirst)) throw error;
+        error.act();
+      }
+    }
+  }
+}
+
+/** Thrown by a check that has something to do for which no other process should wait: the transaction is undone before it. */
+export class ToDoFirst extends Error {
+  readonly act: () => void;
+
+  constructor(act: () => void) {
+    super('a check has something to do before the transaction');
+    this.act = act;
+  }
 }

@@ -159,7 +159,8 @@ export class PostgresDb implements Db {
 
   write<T>(act: () => T): T {
     const { statements } = this.#blocking?.locks ?? this.#locks ?? { statements: [] };
-    return this.#transaction([begin, ...statements], act, () => this.#writeCheck.run());
+    const check = () => this.#writeCheck.run();
+    return this.#writeCheck.around(() => this.#transaction([begin, ...statements], act, check));
   }
 
   tryWrite<T>(act: () => T): T {

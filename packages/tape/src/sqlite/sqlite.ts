@@ -170,7 +170,7 @@ export class SqliteDb implements Db {
    */
   write<T>(act: () => T): T {
     if (this.#db.inTransaction) return act();
-    const result = this.#committed(act);
+    const result = this.#writeCheck.around(() => this.#committed(act));
     this.commits += 1;
     crashPoint('commit/after');
     return result;

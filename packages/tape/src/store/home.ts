@@ -36,7 +36,9 @@ import { type RecordedCall, recordedCalls } from '../tape/recorded-calls.ts';
 import { type Ref, selectTape, type TapeRow, tapeById } from '../tape/tape.ts';
 import {
   type ErasedBehind,
+  type ErasedEntry,
   erasedBehind,
+  erasedBetween,
   type HomeHead,
   homeHead,
   type Written,
@@ -289,7 +291,7 @@ export class HomeStore implements TapeStore {
 
   /**
    * @internal Runs `act`, which must not wait. Each transaction of it that writes begins with `check`: where that throws, nothing
-   * of it is written.
+   * of it is written. Behind a `ToDoFirst` it begins anew.
    */
   checked<T>(check: () => void, act: () => T): T {
     return this.#at.db.checked(check, act);
@@ -298,6 +300,11 @@ export class HomeStore implements TapeStore {
   /** @internal Finds whether content was erased behind an entry of the home, or an event with a name was written. */
   erasedBehind(entry: number, event: string): ErasedBehind {
     return erasedBehind(this.#at.db, { entry, event });
+  }
+
+  /** @internal Finds the entries whose content was erased behind an entry of the home; undefined where they are too many. */
+  erasedBetween(after: number, to: number): readonly ErasedEntry[] | undefined {
+    return erasedBetween(this.#at.db, { after, to });
   }
 
   *verify(ref?: Ref, o: ProgressOptions = {}): Iterable<Problem> {

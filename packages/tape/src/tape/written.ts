@@ -1,4 +1,6 @@
 import type { Db } from '../db/db.ts';
+import { isObject, type JsonObject } from '../entry/json.ts';
+import { parsed } from '../entry/parsed.ts';
 
 /** How far a home has come: the numbers of its last entry, and of the last line of its lineage. */
 export interface HomeHead {
@@ -54,6 +56,8 @@ export interface ErasedBehind {
   /** The number of the last entry. */
   readonly entry: number;
   readonly isErased: boolean;
+  /** Whether an event has the name. */
+  readonly isNamed: boolean;
 }
 
 /**
@@ -62,10 +66,36 @@ export interface ErasedBehind {
  */
 export function erasedBehind(db: Db, { entry, event }: { entry: number; event: string }): ErasedBehind {
   const found = db.get<{ entry: number | null; erased: number | null }>(
-    `SELECT max(e.id) AS entry, max(CASE WHEN e.mark = 'redaction' OR e.name = @event THEN 1 ELSE 0 END
+    `SELECT max(e.id) AS entry, max(CASE WHEN e.name = @event THEN 2 WHEN e.mark = 'redaction' THEN 1 ELSE 0 END
          * CASE WHEN t.lifecycle <> 'staging' THEN 1 ELSE 0 END) AS erased
        FROM entry e JOIN tape t ON t.id = e.tape_id WHERE e.id > @entry`,
     { entry, event },
   );
-  return { entry: found?.entry ?? entry, isErased: found?.erased === 1 };
+  const erased = found?.erased ?? 0;
+  return { entry: found?.entry ?? entry, isErased: erased > 0, isNamed: erased === 2 };
+}
+
+/** An entry of which the content was erased: the session that owns it, its key, and what was left of it. */
+export interface ErasedEntry {
+  readonly session: string;
+  readonly key: string | undefined;
+  readonly was: JsonObject;
+}
+
+/** Finds the entries whose content was erased behind a place, up to another one; undefined where they are too many to look at. */
+export function erasedBetween(
+  db: Db,
+  { after, to }: { after: number; to: number },
+): readonly ErasedEntry[] | undefined {
+  const found = db.all<{ session: string; key: string | null; payload: string | null }>(
+    `SELECT t.ulid AS session, o.key, e.payload
+       FROM entry e JOIN tape t ON t.id = e.tape_id LEFT JOIN entry o ON o.tape_id = e.tape_id AND o.seq = e.ref
+       WHERE e.id > @after AND e.id <= @to AND e.mark = 'redaction' AND t.lifecycle <> 'staging' ORDER BY e.id LIMIT @most`,
+    { after, to, most: lookedMax + 1 },
+  );
+  if (found.length > lookedMax) return undefined;
+  return found.map(({ session, key, payload }) => {
+    const { was } = parsed(payload ?? '{}');
+    return { session, key: key ?? undefined, was: isObject(was) ? was : {} };
+  });
 }
