@@ -572,26 +572,38 @@ test.each([
   },
 );
 
-test('a copy of records without ids is not taken where its source is forgotten while it is imported', async () => {
-  using at = user();
-  at.write('one.jsonl', plain('1', '2'));
-  at.write('q/copy.jsonl', plain('1', '2', '4'));
-  await at.imports(at.file('one.jsonl'));
-  const place = { env: at.env, home: at.dir.path };
-  const { files } = await discover({ place, tools: transcriptTools, paths: [at.file('q/copy.jsonl')] });
-  const table = SourceTable.open(at.home.file('sources.jsonl'));
-  const [copy] = conversationsIn(files);
-  if (copy === undefined) throw new Error('the copy is found');
-  using own = at.home.open();
-  const store = forgetting(own, { group: 'lineage', act: 'fork', nth: 1 }, () => {
-    const args = [tapeProgram, 'import', '--forget', at.file('one.jsonl'), '--home', at.home.path];
-    execFileSync(process.execPath, args, { env: { ...process.env, ...at.env } });
-  });
-  const [brought] = await importConversation(store, copy, { table });
-  expect(brought).toMatchObject({ error: { code: 'IMPORT_FORGOTTEN' } });
-  expect(at.holds(`${secretWord} 1`)).toEqual([]);
-  expect(own.sessions.list().map(({ session }) => session)).not.toContain('copy');
-});
+test.each(['active', 'archived', 'destroyed'] as const)(
+  'a copy of records without ids is not taken where its source, which is %s, is forgotten while it is imported',
+  async (lifecycle) => {
+    using at = user();
+    at.write('one.jsonl', plain('1', '2'));
+    at.write('q/copy.jsonl', plain('1', '2', '4'));
+    await at.imports(at.file('one.jsonl'));
+    if (lifecycle !== 'active') {
+      using home = at.home.open();
+      home.sessions.update('one', { lifecycle });
+    }
+    const place = { env: at.env, home: at.dir.path };
+    const { files } = await discover({ place, tools: transcriptTools, paths: [at.file('q/copy.jsonl')] });
+    const table = SourceTable.open(at.home.file('sources.jsonl'));
+    const [copy] = conversationsIn(files);
+    if (copy === undefined) throw new Error('the copy is found');
+    using own = at.home.open();
+    const commit = lifecycle === 'active' ? ['lineage', 'fork'] : ['imports', 'publish'];
+    const [group = '', act = ''] = commit;
+    let isForgotten = false;
+    const store = forgetting(own, { group, act, nth: 1 }, () => {
+      isForgotten = true;
+      const args = [tapeProgram, 'import', '--forget', at.file('one.jsonl'), '--home', at.home.path];
+      execFileSync(process.execPath, args, { env: { ...process.env, ...at.env } });
+    });
+    const [brought] = await importConversation(store, copy, { table });
+    expect(isForgotten).toBe(true);
+    expect(brought).toMatchObject({ error: { code: 'IMPORT_FORGOTTEN' } });
+    expect(at.holds(`${secretWord} 1`)).toEqual([]);
+    expect(own.sessions.list().map(({ session }) => session)).not.toContain('copy');
+  },
+);
 
 test.skipIf(skipsTracing('a source that is forgotten while its session appears'))(
   'a source is forgotten whose session appears behind the first look of the process that forgets it',

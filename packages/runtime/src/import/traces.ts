@@ -1,5 +1,5 @@
 import type { HomeStore } from '@tapedeck/tape';
-import type { ErasedEntry } from '@tapedeck/tape/internal';
+import { type ErasedEntry, importedEvent } from '@tapedeck/tape/internal';
 import { withAncestors } from '../imported/ancestors.ts';
 import { keyOf } from '../imported/imported.ts';
 import { idsHave, numbersOf } from '../lines/index.ts';
@@ -31,11 +31,15 @@ export class Traces {
   /** Whether an entry that was erased may be of a record of the plan, or of what an exported session has, which it continues. */
   has({ session, key, was: { timestamp } }: ErasedEntry): boolean {
     if (withAncestors(this.#store, this.#plan.exportOf).includes(session)) return true;
-    const isKnown = (trace: string) => this.#has?.(trace) !== false;
-    if (typeof timestamp === 'string' && isKnown(timestamp)) return true;
-    const own = keyOf({ key });
-    // What an import notes of a session, such as a title, is known by no record.
-    return own !== '' && (isKnown(own) || own.startsWith('import:'));
+    if (key === undefined) return false;
+    if (typeof timestamp !== 'string') return this.#isOfImport(session);
+    return [timestamp, keyOf({ key })].some((trace) => this.#has?.(trace) !== false);
+  }
+
+  /** Whether an entry that names no time may be of an import: a title, or a record of which another file may have a copy. */
+  #isOfImport(session: string): boolean {
+    const [source] = this.#store.entries.read(session, { own: true, name: importedEvent, limit: 1 });
+    return source !== undefined;
   }
 }
 
