@@ -1,4 +1,13 @@
-import { appendFileSync, closeSync, cpSync, mkdirSync, openSync, writeFileSync, writeSync } from 'node:fs';
+import {
+  appendFileSync,
+  closeSync,
+  cpSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
 import { dirname } from 'node:path';
 import {
   claudeCode,
@@ -13,6 +22,7 @@ import {
 } from '@tapedeck/runtime/import';
 import { leftTape, reconcileEnd } from '@tapedeck/runtime/internal';
 import { type SqliteTapeStore, view } from '@tapedeck/tape';
+import { wrapStore } from '@tapedeck/tape/store';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { transcriptLines } from '../bench/transcripts.ts';
@@ -270,27 +280,44 @@ describe('a large transcript that has grown', () => {
   test.each([
     ['names it', (uuid: string) => ({ uuid, forkedFrom: { sessionId: 's-1', messageUuid: uuid } })],
     ['has other ids', (uuid: string) => ({ uuid: `c-${uuid}` })],
-  ])('counts no answer that a copy which %s has by now', async (_, copied) => {
-    using dir = tempDir();
-    const table = SourceTable.open(dir.file('sources.jsonl'));
-    const [path, copy] = [dir.file('s-1.jsonl'), dir.file('a-copy.jsonl')];
-    const store = openStore();
-    writeFileSync(path, jsonl(turnsOf(numbers(0, 30))));
-    await importFiles(store, [path], { table });
-    appendFileSync(path, jsonl(turnsOf(numbers(30, 32))));
-    const all = turnsOf(numbers(0, 33), { sessionId: 'a-copy' }).map((one, i) => {
-      const { uuid, parentUuid } = one as { uuid: string; parentUuid: string | null };
-      return {
-        ...one,
-        ...(i < 64 ? copied(uuid) : { uuid }),
-        parentUuid: parentUuid && (i < 65 ? copied(parentUuid).uuid : parentUuid),
-      };
-    });
-    writeFileSync(copy, jsonl(all));
-    for (const one of [copy, path]) await importFiles(store, [one], { table });
-    expect(store.sessions.calls().reduce((sum, { steps }) => sum + steps, 0)).toBe(33);
-    expect([...store.verify()]).toEqual([]);
-  });
+  ])(
+    'counts no answer that a copy which %s has by now, or gets just before it is written',
+    async (_, copied) => {
+      for (const isJustBefore of [false, true]) {
+        using dir = tempDir();
+        const table = SourceTable.open(dir.file('sources.jsonl'));
+        const [path, copy] = [dir.file('s-1.jsonl'), dir.file('a-copy.jsonl')];
+        const store = openStore();
+        writeFileSync(path, jsonl(turnsOf(numbers(0, 30))));
+        await importFiles(store, [path], { table });
+        appendFileSync(path, jsonl(turnsOf(numbers(30, 32))));
+        const all = turnsOf(numbers(0, 33), { sessionId: 'a-copy' }).map((one, i) => {
+          const { uuid, parentUuid } = one as { uuid: string; parentUuid: string | null };
+          return {
+            ...one,
+            ...(i < 64 ? copied(uuid) : { uuid }),
+            parentUuid: parentUuid && (i < 65 ? copied(parentUuid).uuid : parentUuid),
+          };
+        });
+        writeFileSync(copy, jsonl(all));
+        if (isJustBefore) {
+          const { records } = parseJsonLines([readFileSync(copy)]);
+          let isBefore = true;
+          const overtaken = wrapStore(store, ({ method, act }) => {
+            if (method === 'entries.append' && isBefore) {
+              isBefore = false;
+              reconcile(store, planClaudeCode({ name: 'a-copy', lines: records }));
+            }
+            return act();
+          });
+          await importFiles(overtaken, [path], { table });
+          expect(isBefore).toBe(false);
+        } else for (const one of [copy, path]) await importFiles(store, [one], { table });
+        expect(store.sessions.calls().reduce((sum, { steps }) => sum + steps, 0)).toBe(33);
+        expect([...store.verify()]).toEqual([]);
+      }
+    },
+  );
 
   test('merges a subagent again whose merge is hidden where an answer behind it is replaced', async () => {
     using dir = tempDir();

@@ -372,6 +372,44 @@ describe.each(Object.entries(scenes))('an import of %s', (_, scene) => {
   });
 });
 
+const [copied, compactedCopy, underNewIds] = [
+  'a copy that goes on elsewhere',
+  'a copy of a compacted session, with a branch',
+  'a session that was resumed under new ids',
+].map((name) => scenes[name] as Scene);
+
+test.each([
+  ['a session and its copy', copied],
+  ['a compacted session and its copy', compactedCopy],
+  ['a session and what was resumed of it under new ids', underNewIds],
+])('%s, which another one imports before any commit, end as one behind the other', async (_, scene) => {
+  const files = await (scene as Scene).files(openStore());
+  for (const [own, others] of [files, files.toReversed()] as const) {
+    const inTurn = [own, others].map((first) => {
+      using store = openStore();
+      take(store, [first, first === own ? others : own] as Raw[][]);
+      return contents(store);
+    });
+    let commits = 0;
+    take(
+      endsBehind(openStore(), Number.POSITIVE_INFINITY, () => {
+        commits += 1;
+      }),
+      [own as Raw[]],
+    );
+    for (let n = 1; n <= commits; n += 1) {
+      using store = openStore();
+      take(
+        overtaken(store, n, () => take(store, [others as Raw[]])),
+        [own as Raw[]],
+      );
+      expect([n, inTurn]).toEqual([n, expect.arrayContaining([contents(store)])]);
+      expect(store.imports.unfinished()).toEqual([]);
+      expect([...store.verify()]).toEqual([]);
+    }
+  }
+});
+
 test('a fork that an earlier version left with nothing of its own, since it was killed there, gets that', async () => {
   for (const name of ['branches and a subagent', 'a copy that goes on elsewhere']) {
     const scene = scenes[name] as Scene;

@@ -398,6 +398,31 @@ test('what the page asks reads no table of entries whole, nor those of calls, li
   expect(scans).toEqual([]);
 });
 
+test('what changes concern an import is found in what was written since, which alone is sorted', () => {
+  using dir = tempDir();
+  const path = dir.file('tape.db');
+  const statements = statementsOf(() => {
+    using store = openStore(path);
+    const before = store.homeHead();
+    store.sessions.open('main');
+    store.entries.append('main', [user('x'), user('y')]);
+    store.entries.redact('main', [2], 'private');
+    const { id } = store.imports.stage('staged');
+    const behind = store.changesBehind(before, 'import/forgotten');
+    const main = store.sessions.find('main')?.id;
+    expect(behind).toMatchObject({ isErased: true, isNamed: false, sessions: [{ id: main, from: 1 }] });
+    expect(store.erasedBetween(before.entry, behind.head.entry)).toMatchObject([{ session: main }]);
+    store.imports.publish([id]);
+    const after = store.changesBehind(behind.head, 'import/forgotten');
+    expect(after).toMatchObject({ isErased: false, sessions: [{ id, from: 1 }], head: store.homeHead() });
+  });
+  using db = rawDb(path);
+  const hot = statements.filter((sql) => / AS hidden|e\.id <= /.test(sql));
+  expect(hot.length).toBe(2);
+  const scans = hot.flatMap((sql) => growing(db, sql)).filter((step) => step.startsWith('SCAN'));
+  expect(scans).toEqual([]);
+});
+
 describe('no statement reads a whole table', () => {
   test.each(Object.entries(acts))('%s', (_, act) => {
     using dir = tempDir();

@@ -1,4 +1,5 @@
 import type { HomeStore, Seq, SessionInfo } from '@tapedeck/tape';
+import type { HomeHead } from '@tapedeck/tape/internal';
 import { forgottenEvent } from '../imported/copy-notes.ts';
 
 /**
@@ -15,8 +16,8 @@ export class UnreadSessions {
   readonly #wrote = new Set<string>();
   /** The last line of the lineage that was read. */
   #g = 0;
-  /** The last entry of the home when the last import began. */
-  #entry: number | undefined;
+  /** Where the home was when the last import began. */
+  #begun: HomeHead | undefined;
   /** The state of the home behind the last import. */
   #changes: number | undefined;
   #round = 0;
@@ -35,11 +36,9 @@ export class UnreadSessions {
   /** @param changing those that are looked at anew where others have written */
   begin(changing: Iterable<string>): void {
     // What was erased during the last import counts as written since; a server tells of commits late.
-    const { entry, isErased } = this.#store.erasedBehind(
-      this.#entry ?? this.#store.homeHead().entry,
-      forgottenEvent,
-    );
-    this.#entry = entry;
+    const begun = this.#begun ?? this.#store.homeHead();
+    const { head, isErased } = this.#store.changesBehind(begun, forgottenEvent);
+    this.#begun = head;
     if (!isErased && this.#changes === this.#store.changes()) return;
     this.#round += 1;
     for (const id of changing) this.#wrote.add(id);

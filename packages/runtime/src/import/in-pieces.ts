@@ -4,7 +4,7 @@ import { releaseBehind } from '../lines/collect.ts';
 import { LaterDraft, wholeDraft } from '../plan/later-draft.ts';
 import { bothOf, type Wrote, wroteOf } from './append-drafts.ts';
 import { discardStaged } from './discard-staged.ts';
-import { ErasedMeanwhile } from './unless-erased.ts';
+import { ChangedMeanwhile } from './unless-changed.ts';
 
 /** Drafts of a new session, and their bytes, that are written in one transaction, before all of them become visible. */
 const chunkMax = { drafts: 500, bytes: 4 * 1024 * 1024 };
@@ -48,7 +48,7 @@ export function createInPieces(
     }
     store.imports.publish([id]);
   } catch (error) {
-    if (error instanceof ErasedMeanwhile && id !== undefined) error.staged.push(id);
+    if (error instanceof ChangedMeanwhile && id !== undefined) error.staged.push(id);
     return { ...became(), error };
   }
   // What imports that were killed left under its name.

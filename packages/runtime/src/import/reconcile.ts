@@ -3,9 +3,9 @@
  * conversations what the home has of them (`base.ts`), `plan-writer.ts` says in which order they are written and from which
  * sessions they are forked (`left-branches.ts`, `forked-from.ts`), and `conversation-writer.ts` writes one to one of its
  * sessions (`written-session.ts`), behind what that has of it (`read-tape.ts`, `parted.ts`), or forks it (`fork-session.ts`).
- * `reconcile-end.ts` writes the end of a file that grew, without reading the rest. Where another process erases something
- * meanwhile that may be of it (`traces.ts`), nothing more is written (`unless-erased.ts`), and the import begins anew
- * (`reconciling.ts`). Imports `edges` and what lies below.
+ * `reconcile-end.ts` writes the end of a file that grew, without reading the rest. Where another process erases or writes
+ * something meanwhile that may be of it (`traces.ts`), nothing more is written (`unless-changed.ts`), and the import begins
+ * anew (`reconciling.ts`). Imports `edges` and what lies below.
  */
 
 import type { HomeStore } from '@tapedeck/tape';
@@ -46,7 +46,7 @@ export interface ReconcileOptions {
 }
 
 /**
- * Writes a plan, as `reconcile` does, where nothing of it is erased meanwhile.
+ * Writes a plan, as `reconcile` does, where nothing of it is erased, or written elsewhere, meanwhile.
  * @param onWritten called with what was written of a conversation, as soon as it is
  */
 export function reconcileOnce(

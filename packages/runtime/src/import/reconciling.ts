@@ -1,12 +1,13 @@
 import type { HomeStore } from '@tapedeck/tape';
+import type { HomeHead } from '@tapedeck/tape/internal';
 import type { ImportPlan } from '../plan/plan.ts';
 import { bothOf } from './append-drafts.ts';
 import { type ReconcileOptions, reconcileOnce } from './reconcile.ts';
 import type { Reconciled } from './reconciled.ts';
 import { Traces } from './traces.ts';
-import { ErasedMeanwhile, lookedAt, unlessErased } from './unless-erased.ts';
+import { ChangedMeanwhile, lookedAt, unlessChanged } from './unless-changed.ts';
 
-/** The writing of a plan, which begins anew as often as another process erases something meanwhile that may be of it. */
+/** The writing of a plan, which begins anew as often as another process erases or writes something meanwhile that may be of it. */
 export class Reconciling {
   readonly #store: HomeStore;
   readonly #plan: ImportPlan;
@@ -24,18 +25,18 @@ export class Reconciling {
 
   /**
    * Writes what is missing; undefined where something of it was erased since a look at the home (`lookedAt`), of which nothing is
-   * written then.
+   * written then, or others have written of it.
    */
-  since(look: number): readonly Reconciled[] | undefined {
+  since(look: HomeHead): readonly Reconciled[] | undefined {
     const done = new Map<string, Reconciled>();
     try {
       const onWritten = (one: Reconciled) => done.set(one.conversation, one);
       const act = () => reconcileOnce(this.#store, this.#plan, this.#options, onWritten);
-      return unlessErased(this.#store, { since: look, traces: this.#traces }, act).map((one) =>
+      return unlessChanged(this.#store, { since: look, concerns: this.#traces }, act).map((one) =>
         this.#together(one),
       );
     } catch (error) {
-      if (!(error instanceof ErasedMeanwhile)) throw error;
+      if (!(error instanceof ChangedMeanwhile)) throw error;
       for (const one of done.values()) this.#wrote.set(one.conversation, this.#together(one));
       this.#options.origins?.forget();
       return undefined;

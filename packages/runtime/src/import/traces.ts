@@ -1,45 +1,65 @@
 import type { HomeStore } from '@tapedeck/tape';
-import { type ErasedEntry, importedEvent } from '@tapedeck/tape/internal';
+import {
+  type ErasedEntry,
+  importedEvent,
+  importOriginIn,
+  ToDoFirst,
+  type WrittenSession,
+} from '@tapedeck/tape/internal';
 import { withAncestors } from '../imported/ancestors.ts';
-import { keyOf } from '../imported/imported.ts';
+import { isOfImport, keyOf } from '../imported/imported.ts';
 import { idsHave, numbersOf } from '../lines/index.ts';
 import { wholeDraft } from '../plan/later-draft.ts';
 import type { ImportPlan } from '../plan/plan.ts';
+import type { Concerns } from './unless-changed.ts';
+
+/** How many entries are looked at of what was written to a session: what two have in common, a copy begins with. */
+const entriesMax = 50;
 
 /**
- * What the records of a plan are known by, to tell whether something that is erased while the plan is written may be one of them, or
+ * What the records of a plan are known by, to tell whether what others erase or write while the plan is written may be of them, or of
  * what it goes on from. What is in doubt is taken for that.
  */
-export class Traces {
+export class Traces implements Concerns {
   readonly #store: HomeStore;
   readonly #plan: ImportPlan;
-  #has: ((trace: string) => boolean) | undefined;
+  #known: ((trace: string) => boolean) | undefined;
 
   constructor(store: HomeStore, plan: ImportPlan) {
     [this.#store, this.#plan] = [store, plan];
   }
 
-  /** Whether the records were read: all of a large source takes a while. */
-  get areRead(): boolean {
-    return this.#has !== undefined;
-  }
-
-  read(): void {
-    this.#has = idsHave(numbersOf(tracesIn(this.#plan)));
-  }
-
-  /** Whether an entry that was erased may be of a record of the plan, or of what an exported session has, which it continues. */
-  has({ session, key, was: { timestamp } }: ErasedEntry): boolean {
+  erased({ session, key, was: { timestamp } }: ErasedEntry): boolean {
     if (withAncestors(this.#store, this.#plan.exportOf).includes(session)) return true;
     if (key === undefined) return false;
-    if (typeof timestamp !== 'string') return this.#isOfImport(session);
-    return [timestamp, keyOf({ key })].some((trace) => this.#has?.(trace) !== false);
+    // A title names no time, nor do records of which another file may have a copy under other keys.
+    if (typeof timestamp !== 'string') return this.#isImported(session);
+    return this.#has(timestamp) || this.#has(keyOf({ key }));
   }
 
-  /** Whether an entry that names no time may be of an import: a title, or a record of which another file may have a copy. */
-  #isOfImport(session: string): boolean {
+  written({ id, from }: WrittenSession): boolean {
+    // What another import writes of the same source, the acts of both notice.
+    const { format, session } = importOriginIn(this.#store, id)?.origin ?? {};
+    if (format === this.#plan.format && session === this.#plan.session) return false;
+    for (const entry of this.#store.entries.read(id, { own: true, from, limit: entriesMax })) {
+      if (!isOfImport(entry)) continue;
+      if (this.#has(keyOf(entry)) || this.#has(String(entry.meta.timestamp ?? ''))) return true;
+    }
+    return false;
+  }
+
+  #isImported(session: string): boolean {
     const [source] = this.#store.entries.read(session, { own: true, name: importedEvent, limit: 1 });
     return source !== undefined;
+  }
+
+  /** @throws ToDoFirst where the records have to be read first, for which no other process should wait */
+  #has(trace: string): boolean {
+    if (this.#known === undefined)
+      throw new ToDoFirst(() => {
+        this.#known = idsHave(numbersOf(tracesIn(this.#plan)));
+      });
+    return trace !== '' && this.#known(trace);
   }
 }
 

@@ -4,7 +4,7 @@ import type { FoundFile } from '../discovery/index.ts';
 import { bothOf, type FoundInFile, foundBefore } from '../formats/found-in-file.ts';
 import { leftTape, reconcileEnd } from '../import/reconcile-end.ts';
 import { nothing, type Reconciled } from '../import/reconciled.ts';
-import { lookedAt, unlessErased } from '../import/unless-erased.ts';
+import { lookedAt, unlessChanged } from '../import/unless-changed.ts';
 import type { Cleaner } from '../imported/cleaner.ts';
 import { idsHave, numbersOf, type OpenFile, openFile, stateBefore } from '../lines/index.ts';
 import type { RecordList } from '../lines/json-lines.ts';
@@ -27,7 +27,7 @@ const bytesMin = 256 * 1024;
  * Imports what a main file has got since its last import, and reads nothing else of it than its open end. Undefined where
  * other files have changed, too, where the file did not just grow, or where a record is no plain continuation: the
  * conversation is then read as a whole.
- * @throws ErasedMeanwhile where something was erased since it began
+ * @throws ChangedMeanwhile where something was erased since it began, or another session begins as it does by now
  */
 export async function continueConversation(
   store: HomeStore,
@@ -73,8 +73,10 @@ export async function continueConversation(
     const copies = copiesNow(store);
     if (copies.erased().mayHave(planned.conversation)) return undefined;
     // Those that begin as it does may have what its source has got, and have counted it.
-    if (copies.resembling(known.tape.session).size > 1) return undefined;
-    const wrote = unlessErased(store, { since: look }, () =>
+    const isAlone = () => copiesNow(store).resembling(known.tape.session).size < 2;
+    if (!isAlone()) return undefined;
+    const concerns = { erased: () => true, written: () => !isAlone() };
+    const wrote = unlessChanged(store, { since: look, concerns }, () =>
       reconcileEnd(store, known.tape, planned.conversation, clean),
     );
     if (wrote === undefined) return undefined;

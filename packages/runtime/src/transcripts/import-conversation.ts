@@ -5,7 +5,7 @@ import type { FoundFile } from '../discovery/index.ts';
 import type { ReconcileOptions } from '../import/reconcile.ts';
 import type { Reconciled } from '../import/reconciled.ts';
 import { Reconciling } from '../import/reconciling.ts';
-import { ErasedMeanwhile, lookedAt } from '../import/unless-erased.ts';
+import { ChangedMeanwhile, lookedAt } from '../import/unless-changed.ts';
 import { type Cleaner, cleanerFor } from '../imported/cleaner.ts';
 import { knownSessionsIn } from '../imported/known-sessions.ts';
 import { ImportError } from '../lines/errors.ts';
@@ -165,7 +165,7 @@ async function grown(
     );
   } catch (error) {
     // Whatever is wrong with the file, its whole reading says it, and begins anew where something was erased meanwhile.
-    if (!isFileError(error) && !(error instanceof ErasedMeanwhile)) throw error;
+    if (!isFileError(error) && !(error instanceof ChangedMeanwhile)) throw error;
     return undefined;
   }
 }

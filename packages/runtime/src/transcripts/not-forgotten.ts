@@ -1,13 +1,13 @@
 import type { HomeStore } from '@tapedeck/tape';
-import { quote } from '@tapedeck/tape/internal';
+import { type HomeHead, quote } from '@tapedeck/tape/internal';
 import type { FoundFile } from '../discovery/index.ts';
-import { lookedAt } from '../import/unless-erased.ts';
+import { lookedAt } from '../import/unless-changed.ts';
 import { forgottenEvent } from '../imported/copy-notes.ts';
 import { ImportError } from '../lines/errors.ts';
 import { beginningAs, type SourceTable } from '../sources/index.ts';
 
 /** Where the home was when a table was read. */
-const readAt = new WeakMap<SourceTable, number>();
+const readAt = new WeakMap<SourceTable, HomeHead>();
 
 /**
  * Refuses a copy of what was forgotten, under another name: records that have no ids are known by what they say alone.
@@ -33,5 +33,5 @@ export async function assertNotForgotten(
 function readForgotten(store: HomeStore, table: SourceTable): void {
   const before = readAt.get(table);
   readAt.set(table, lookedAt(store));
-  if (before === undefined || store.erasedBehind(before, forgottenEvent).isErased) table.readForgotten();
+  if (before === undefined || store.changesBehind(before, forgottenEvent).isErased) table.readForgotten();
 }

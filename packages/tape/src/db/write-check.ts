@@ -17,16 +17,16 @@ export class WriteCheck {
   run(): void {
     this.#check?.();
   }
+}
 
-  /** Runs a transaction, which begins anew behind what its check has to do first. */
-  around<T>(transaction: () => T): T {
-    for (;;) {
-      try {
-        return transaction();
-      } catch (error) {
-        if (!(error instanceof ToDoFirst)) throw error;
-        error.act();
-      }
+/** Runs a transaction, or what else makes a check, which begins anew behind what the check has to do first. */
+export function doingFirst<T>(act: () => T): T {
+  for (;;) {
+    try {
+      return act();
+    } catch (error) {
+      if (!(error instanceof ToDoFirst)) throw error;
+      error.act();
     }
   }
 }

@@ -9,7 +9,7 @@ import {
   type Values,
   type Words,
 } from '../db/db.ts';
-import { WriteCheck } from '../db/write-check.ts';
+import { doingFirst, WriteCheck } from '../db/write-check.ts';
 import { type Elsewhere, nothingElsewhere } from '../origin/elsewhere.ts';
 import { Attempt, type SendNow } from './attempt.ts';
 import { type Answered, type ServerClock, timeQuestion } from './clock.ts';
@@ -160,7 +160,7 @@ export class PostgresDb implements Db {
   write<T>(act: () => T): T {
     const { statements } = this.#blocking?.locks ?? this.#locks ?? { statements: [] };
     const check = () => this.#writeCheck.run();
-    return this.#writeCheck.around(() => this.#transaction([begin, ...statements], act, check));
+    return doingFirst(() => this.#transaction([begin, ...statements], act, check));
   }
 
   tryWrite<T>(act: () => T): T {

@@ -6,7 +6,7 @@
 import Database from 'better-sqlite3';
 import { crashPoint } from '../crash-point.ts';
 import type { Db, Params, Values } from '../db/db.ts';
-import { WriteCheck } from '../db/write-check.ts';
+import { doingFirst, WriteCheck } from '../db/write-check.ts';
 import { TapeError } from '../errors.ts';
 import { type Elsewhere, nothingElsewhere } from '../origin/elsewhere.ts';
 import type { OnProgress } from '../progress.ts';
@@ -170,7 +170,7 @@ export class SqliteDb implements Db {
    */
   write<T>(act: () => T): T {
     if (this.#db.inTransaction) return act();
-    const result = this.#writeCheck.around(() => this.#committed(act));
+    const result = doingFirst(() => this.#committed(act));
     this.commits += 1;
     crashPoint('commit/after');
     return result;

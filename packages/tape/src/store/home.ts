@@ -35,9 +35,9 @@ import { realmsOf } from '../tape/realms.ts';
 import { type RecordedCall, recordedCalls } from '../tape/recorded-calls.ts';
 import { type Ref, selectTape, type TapeRow, tapeById } from '../tape/tape.ts';
 import {
-  type ErasedBehind,
+  type Changes,
+  changesBehind,
   type ErasedEntry,
-  erasedBehind,
   erasedBetween,
   type HomeHead,
   homeHead,
@@ -297,9 +297,9 @@ export class HomeStore implements TapeStore {
     return this.#at.db.checked(check, act);
   }
 
-  /** @internal Finds whether content was erased behind an entry of the home, or an event with a name was written. */
-  erasedBehind(entry: number, event: string): ErasedBehind {
-    return erasedBehind(this.#at.db, { entry, event });
+  /** @internal Finds what was written and erased behind a place of the home, and whether an event with a name was. */
+  changesBehind(after: HomeHead, event: string): Changes {
+    return changesBehind(this.#at.db, { after, event });
   }
 
   /** @internal Finds the entries whose content was erased behind an entry of the home; undefined where they are too many. */

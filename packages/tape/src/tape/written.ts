@@ -1,4 +1,5 @@
 import type { Db } from '../db/db.ts';
+import type { Seq } from '../entry/entry.ts';
 import { isObject, type JsonObject } from '../entry/json.ts';
 import { parsed } from '../entry/parsed.ts';
 
@@ -51,28 +52,55 @@ export function writtenBehind(db: Db, after: HomeHead): Written {
   });
 }
 
-/** How far a home has come, and whether something was erased in it behind a place. */
-export interface ErasedBehind {
-  /** The number of the last entry. */
-  readonly entry: number;
+/** A session that others can see, with its first new entry; of one that has appeared, with its first own one. */
+export interface WrittenSession {
+  readonly id: string;
+  readonly from: Seq;
+}
+
+/** What became of a home behind a place of it. What an unfinished import wrote or lost counts for nothing. */
+export interface Changes {
+  /** How far the home has come now. */
+  readonly head: HomeHead;
+  /** Whether content was erased, or an event has the name. */
   readonly isErased: boolean;
   /** Whether an event has the name. */
   readonly isNamed: boolean;
+  /** The sessions that have appeared, or have new entries. */
+  readonly sessions: readonly WrittenSession[];
 }
 
-/**
- * Finds whether an entry behind a place says that content was erased, or is an event with a name. The cost grows with what was
- * written since. What an unfinished import lost counts for nothing.
- */
-export function erasedBehind(db: Db, { entry, event }: { entry: number; event: string }): ErasedBehind {
-  const found = db.get<{ entry: number | null; erased: number | null }>(
-    `SELECT max(e.id) AS entry, max(CASE WHEN e.name = @event THEN 2 WHEN e.mark = 'redaction' THEN 1 ELSE 0 END
-         * CASE WHEN t.lifecycle <> 'staging' THEN 1 ELSE 0 END) AS erased
-       FROM entry e JOIN tape t ON t.id = e.tape_id WHERE e.id > @entry`,
-    { entry, event },
+/** Finds what became of a home behind a place of it. The cost grows with what was written since. */
+export function changesBehind(db: Db, { after, event }: { after: HomeHead; event: string }): Changes {
+  const found = db.all<{
+    id: string;
+    entry: number;
+    line: number;
+    erased: number;
+    from: Seq | null;
+    hidden: number;
+  }>(
+    `SELECT t.ulid AS id, max(w.entry) AS entry, max(w.line) AS line, max(w.erased) AS erased, min(w.seq) AS "from",
+         max(CASE WHEN t.lifecycle = 'staging' THEN 1 ELSE 0 END) AS hidden
+       FROM (
+         SELECT tape_id, id AS entry, 0 AS line, CASE WHEN mark = 'redaction' THEN NULL ELSE seq END AS seq,
+             CASE WHEN name = @event THEN 2 WHEN mark = 'redaction' THEN 1 ELSE 0 END AS erased
+           FROM entry WHERE id > @entry
+         UNION ALL
+         SELECT tape_id, 0, g, CASE WHEN type = 'session' THEN 1 ELSE NULL END, 0 FROM lineage WHERE g > @line
+       ) w JOIN tape t ON t.id = w.tape_id GROUP BY t.ulid`,
+    { ...after, event },
   );
-  const erased = found?.erased ?? 0;
-  return { entry: found?.entry ?? entry, isErased: erased > 0, isNamed: erased === 2 };
+  const seen = found.filter(({ hidden }) => hidden === 0);
+  const erased = seen.reduce((most, one) => Math.max(most, one.erased), 0);
+  return {
+    head: {
+      entry: found.reduce((last, { entry }) => Math.max(last, entry), after.entry),
+      line: found.reduce((last, { line }) => Math.max(last, line), after.line),
+    },
+    ...{ isErased: erased > 0, isNamed: erased === 2 },
+    sessions: seen.flatMap(({ id, from }) => (from === null ? [] : [{ id, from }])),
+  };
 }
 
 /** An entry of which the content was erased: the session that owns it, its key, and what was left of it. */
