@@ -4,7 +4,7 @@ import { answerId, firstAnswer } from '../imported/first-said.ts';
 import type { Counted } from '../imported/imported.ts';
 import { countsOf, type SharedCounts, together } from '../imported/ledger.ts';
 import { type Origins, sourceNamedBy } from '../imported/origins.ts';
-import type { ConversationPlan, ImportPlan, SaidIn } from '../plan/plan.ts';
+import type { ConversationPlan, ImportPlan } from '../plan/plan.ts';
 import { copiesIn } from './copies.ts';
 
 /** Who else may have counted the tokens of a conversation. */
@@ -49,7 +49,7 @@ export function countedElsewhere(
 function countsElsewhere(
   store: HomeStore,
   plan: Pick<ImportPlan, 'format' | 'session' | 'copyOf' | 'conversations'>,
-  { key, spine }: SaidIn,
+  { key, spine, base }: ConversationPlan,
   own: string | undefined,
 ): readonly Counted[] {
   const copies = copiesIn(store);
@@ -59,8 +59,8 @@ function countsElsewhere(
   const whole = conversations.find((one) => one.key === key)?.spine ?? [];
   const answers = new Set([spine, whole].flatMap((drafts) => firstAnswer(drafts) ?? []).map(answerId));
   // A copy that begins at a compaction may have another first answer than all others.
-  const boundaries = spine.flatMap((one, i) =>
-    one.mark === 'boundary' ? { boundary: one, isFirst: i === 0 } : [],
+  const boundaries = [spine, ...(base === undefined ? [] : [whole])].flatMap((drafts) =>
+    drafts.flatMap((one, i) => (one.mark === 'boundary' ? { boundary: one, isFirst: i === 0 } : [])),
   );
   const shared = [
     copies.countsOfCopies(session),
