@@ -15,16 +15,18 @@ function take(store: SqliteTapeStore, records: readonly Raw[]): void {
   reconcile(store, planClaudeCode({ name: 'file', lines }));
 }
 
-/** What readers find of a home: each session by its name, its place and its view, and what all of them cost. */
+/** What readers find of a home: each session by its name, its place, its view and its title, and what all of them cost. */
 function stateOf(store: SqliteTapeStore) {
-  const sessions = store.sessions.list({ all: true, deleted: false });
+  const sessions = store.sessions.list({ all: true, deleted: false, titles: true });
   return {
     sessions: new Map(
       sessions
         .toSorted((a, b) => (a.session < b.session ? -1 : 1))
         .map((info) => {
           const { messages } = view(store.views.entries(info.session));
-          return [info.session, { parent: treeParentOf(info).parent, messages }];
+          // What is left behind a prompt has that of what it left, or none where a copy under other ids came first.
+          const title = /^s-\d+$/.test(info.session) ? info.title : undefined;
+          return [info.session, { parent: treeParentOf(info).parent, title, messages }];
         }),
     ),
     output: store.sessions.calls().reduce((sum, { usage }) => sum + usage.output, 0),
@@ -243,5 +245,89 @@ test.each([
       's-1',
     ]);
     expect([order, output]).toEqual([order, 40]);
+  }
+});
+
+test('an answer counts once that copies with other ids have behind the compaction with which they begin', () => {
+  const answer = (uuid: string, parent: string) =>
+    model({ uuid, parent }, [says(uuid)], { usage: { output_tokens: 10 } });
+  const boundary = { ...person({ uuid: 'c1' }, ''), type: 'system', subtype: 'compact_boundary' };
+  const source: readonly Raw[] = [
+    person({ uuid: 'u1' }, 'plan it'),
+    answer('a1', 'u1'),
+    { ...boundary, logicalParentUuid: 'a1' },
+    person({ uuid: 's1', parent: 'c1' }, 'what was planned', { isCompactSummary: true }),
+    person({ uuid: 'u2', parent: 's1' }, 'do it'),
+    answer('a2', 'u2'),
+    person({ uuid: 'u3', parent: 'a2' }, 'do more'),
+    answer('a3', 'u3'),
+  ].map((one, i) => ({ ...one, timestamp: `2026-03-01T10:00:0${i}.000Z` }));
+  const copied = (session: string, to: number, second: number): readonly Raw[] => {
+    const named = (id: unknown) => (typeof id === 'string' ? `${session}.${id}` : id);
+    const records = source.slice(2, to).map((one) => ({
+      ...{ ...one, sessionId: session, uuid: named(one.uuid), parentUuid: named(one.parentUuid) },
+      ...(one.logicalParentUuid !== undefined && { logicalParentUuid: named(one.logicalParentUuid) }),
+    }));
+    const [last] = records.slice(-1);
+    const own = person({ uuid: `${session}-u`, parent: String(last?.uuid) }, `go on with ${session}`);
+    const timestamp = `2026-03-01T10:00:${second}.000Z`;
+    return [...records, { ...own, sessionId: session, timestamp }];
+  };
+  const store = openStore();
+  for (const file of [source, copied('s-2', 6, 10), copied('s-3', 8, 11)]) take(store, file);
+  expect(stateOf(store).output).toBe(30);
+});
+
+test.each([
+  ['forkedFrom', (session: string): Raw => ({ forkedFrom: { sessionId: session } })],
+  ['session_id', (session: string): Raw => ({ session_id: session })],
+])(
+  'a list shows of a copy, by %s, the first prompt that its source does not have, in each order',
+  (_, named) => {
+    const say = (session: string, uuid: string, parent: string | undefined, second: number): readonly Raw[] =>
+      [
+        person({ uuid: `u${uuid}`, ...(parent !== undefined && { parent: `a${parent}` }) }, `ask ${uuid}`),
+        model({ uuid: `a${uuid}`, parent: `u${uuid}` }, [says(`did ${uuid}`)]),
+      ].map((one) => ({ ...one, sessionId: session, timestamp: `2026-03-01T10:00:${second}.000Z` }));
+    const begun = [...say('s-1', '1', undefined, 10), ...say('s-1', '2', '1', 11)];
+    const copied = (session: string) => begun.map((one) => ({ ...one, sessionId: session, ...named('s-1') }));
+    const source = [...begun, ...say('s-1', '3', '2', 12)];
+    const copy = [...copied('s-2'), ...say('s-2', '4', '2', 13)];
+    const silent = copied('s-3');
+    const orders: (readonly (readonly Raw[])[])[] = [
+      [source, copy, silent],
+      [copy, silent, source],
+      [silent, source, copy],
+      [source.slice(0, 2), copy, source, silent],
+      [copy.slice(0, 2), source.slice(0, 4), copy, silent, source],
+    ];
+    for (const order of orders) {
+      const store = openStore();
+      for (const file of order) take(store, file);
+      const titles = ['s-1', 's-2', 's-3'].map((name) => stateOf(store).sessions.get(name)?.title);
+      expect(titles).toEqual(['ask 1', 'ask 4', 'ask 1']);
+      const before = heads(store);
+      for (const file of order.slice(-3)) take(store, file);
+      expect(heads(store)).toEqual(before);
+    }
+  },
+);
+
+test('a title that a source gives comes before the first prompt of a copy, whichever of them comes first', () => {
+  const begun = [
+    person({ uuid: 'u1' }, 'plan it'),
+    model({ uuid: 'a1', parent: 'u1' }, [says('a plan')]),
+  ] as const;
+  const titled = { type: 'custom-title', customTitle: 'The plan', sessionId: 's-2' };
+  const copied = begun.map((one) => ({ ...one, sessionId: 's-2', session_id: 's-1' }));
+  const copy = [...copied, person({ uuid: 'u2', parent: 'a1' }, 'go on', { sessionId: 's-2' })];
+  for (const order of [
+    [begun, [...copy, titled]],
+    [[...copy, titled], begun],
+    [copy, begun, [...copy, titled], begun],
+  ]) {
+    const store = openStore();
+    for (const file of order) take(store, file);
+    expect(stateOf(store).sessions.get('s-2')?.title).toBe('The plan');
   }
 });

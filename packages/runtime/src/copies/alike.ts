@@ -20,6 +20,9 @@ interface Known {
 /** Where a main conversation belongs; it is a root where nothing else begins like it and precedes it. */
 export interface Likely {
   readonly id: string;
+  /** How many entries it says, and with how many of them those before it begin, too. */
+  readonly count: number;
+  readonly shared: number;
   readonly source?: {
     /** The session that has most of what it begins with. */
     readonly id: string;
@@ -48,8 +51,9 @@ export function likelyPlaces(sources: readonly Source[], { points, firstOf }: Kn
   // As long as no model has answered, the same words may be said elsewhere at the same time: only equal ids count then.
   const [answered, unanswered] = [new Map<Point, Claim>(), new Map<string, Map<Point, Claim>>()];
   return inOrder(ways).map((source) => {
-    const [{ id }] = source.members;
+    const [{ id, end: last }] = source.members;
     let best: Likely['source'];
+    let shared = 0;
     for (const member of source.members) {
       const first = firstOf(behindIts(member, sources).id);
       const begun = unanswered.get(first) ?? new Map<Point, Claim>();
@@ -61,10 +65,13 @@ export function likelyPlaces(sources: readonly Source[], { points, firstOf }: Kn
         if (claim === undefined) claims.set(point, { source, id: member.id });
         else if (claim.source !== source && point.count > (best?.common ?? 0))
           best = { id: claim.id, common: point.count };
-        if (claim !== undefined) break;
+        if (claim === undefined) continue;
+        if (member.id === id) shared = point.count;
+        break;
       }
     }
-    return { id, ...(best !== undefined && { source: best }) };
+    const { count } = points.at(last);
+    return { id, count, shared, ...(best !== undefined && { source: best }) };
   });
 }
 

@@ -6,6 +6,8 @@ import type { Step } from './step.ts';
  */
 export interface Point {
   readonly before: Point | undefined;
+  /** An entry that says this, as the first of those that do was read; undefined before all entries. */
+  readonly step: Step | undefined;
   /** The number of entries up to this one. */
   readonly count: number;
   /** What its entry says, and when. */
@@ -24,7 +26,15 @@ export interface Point {
 /** The points of what the sessions of a home say, as one tree. */
 export class Points {
   readonly #root: Point = {
-    ...{ before: undefined, count: 0, said: '', isAnswered: false, isLoose: false, after: new Map() },
+    ...{
+      before: undefined,
+      step: undefined,
+      count: 0,
+      said: '',
+      isAnswered: false,
+      isLoose: false,
+      after: new Map(),
+    },
     ...{ clock: Number.NEGATIVE_INFINITY, time: Number.NEGATIVE_INFINITY },
   };
   readonly #known = new WeakMap<Step, Point>();
@@ -86,13 +96,15 @@ export class Points {
   }
 }
 
-function next(before: Point, { said, time, mark, isAnswer }: Step): Point {
+function next(before: Point, step: Step): Point {
+  const { said, time, mark, isAnswer } = step;
   const known = before.after.get(said);
   if (known !== undefined) return known;
   const clock = Number.isNaN(time) ? before.clock : time;
   const point: Point = {
     ...{
       before,
+      step,
       said,
       count: before.count + 1,
       isAnswered: before.isAnswered || isAnswer || mark === 'boundary',

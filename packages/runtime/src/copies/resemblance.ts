@@ -1,4 +1,4 @@
-import type { HomeStore } from '@tapedeck/tape';
+import type { Entry, HomeStore } from '@tapedeck/tape';
 import { ofStore } from '../imported/of-store.ts';
 import { type Likely, likelyPlaces, type Source } from './alike.ts';
 import type { Cleaning } from './alike-but-secrets.ts';
@@ -6,7 +6,7 @@ import { copiesIn } from './copies.ts';
 import { Family } from './family.ts';
 import { areIn, includes } from './includes.ts';
 import { isUpTo, type Point, Points } from './points.ts';
-import type { Member } from './step.ts';
+import type { Member, Step } from './step.ts';
 
 /**
  * The sessions of a home that begin alike, under the same ids or others, as far as an import has read them. Each entry is read
@@ -32,8 +32,8 @@ class Resemblance {
   }
 
   /**
-   * Where the main conversations belong that begin like those of the source of a session, or like one that does: those of which
-   * something else was said before, sources before their copies.
+   * Where the main conversations belong that begin like those of the source of a session, or like one that does: that of the
+   * source, and those of which something else was said before, sources before their copies.
    */
   placesAround(id: string): readonly Likely[] {
     const copies = copiesIn(this.#store);
@@ -49,11 +49,35 @@ class Resemblance {
     }
     const firstOf = (one: string) => copies.firstOf(one);
     return likelyPlaces(sources, { points: this.#points, firstOf }).filter((one) => {
-      const said = `${copies.round} ${one.source?.id} ${one.source?.common}`;
-      if (this.#said.get(one.id) === said) return false;
+      const { source, shared, count } = one;
+      const said = `${copies.round} ${source?.id} ${source?.common} ${shared} ${count}`;
+      const isSaid = this.#said.get(one.id) === said;
       this.#said.set(one.id, said);
-      return true;
+      return one.id === id || !isSaid;
     });
+  }
+
+  /**
+   * The messages that a session says, but for those among so many entries with which it begins as others do: also those that
+   * precede the compaction with which its source begins, wherever that was found. Lazy.
+   */
+  *messagesBehind(id: string, shared: number): Generator<Entry> {
+    const end = this.#member(id)?.end;
+    if (end === undefined) return;
+    const steps: Step[] = [];
+    // What was said here is no part of a source.
+    for (let at: Step | undefined = end; at?.key === '' && at.before !== undefined; at = at.before)
+      steps.push(at);
+    for (
+      let at: Point | undefined = this.#points.at(end);
+      at?.step !== undefined && at.count > shared;
+      at = at.before
+    )
+      steps.push(at.step);
+    for (const step of steps.reverse()) {
+      const entry = step.kind === 'message' ? this.#family.entryOf(step) : undefined;
+      if (entry !== undefined) yield entry;
+    }
   }
 
   /** How many entries sessions show of what something begins with, by their ids: those that show most of it first. */

@@ -1,8 +1,8 @@
 /**
  * The tree of an import: `edges.ts` links sessions, `fork-of.ts` says where a conversation is forked, `merge-ended.ts`
  * merges subagents where their results came back, and `misplaced.ts` and `returned.ts` delete sessions that have another
- * place now. `derived.ts` notes edges that no record states, and `titles.ts` the titles. Imports `copies` and what lies
- * below.
+ * place now. `derived.ts` notes edges that no record states, `titles.ts` the titles, and `concluded-title.ts` those that no
+ * source gives. Imports `copies` and what lies below.
  */
 
 import { isDeepStrictEqual } from 'node:util';
@@ -16,6 +16,7 @@ import { importedIn } from '../imported/imported.ts';
 import { sessionOf } from '../imported/origins.ts';
 import type { ConversationPlan, DerivedEdge, ImportPlan } from '../plan/plan.ts';
 import { appendBeside } from './beside.ts';
+import { titleCopy, titleShown } from './concluded-title.ts';
 import { callAt } from './fork-of.ts';
 import { parentSession } from './parent-session.ts';
 import { isRefusal } from './refusal.ts';
@@ -60,6 +61,7 @@ export function linkSessions(
     const { session } = placed;
     if (kind === 'main' && copies) placeCopy(store, plan, placed);
     if (kind === 'main') placeExported(store, plan, session);
+    if (kind === 'cleared') titleShown(store, session);
     const written = parent === undefined ? undefined : sessionsOf(parent.key)?.session;
     if (written === undefined) continue;
     const above = parentSession(store, plan, conversation, { session, written });
@@ -181,12 +183,15 @@ function placeUnder(store: HomeStore, copy: SessionInfo, source: SessionInfo): v
   link(store, copy.session, source.session, { type: 'copy' });
 }
 
-/** Puts the sessions whose sources do not say of which they are copies under the likeliest. */
+/** Puts the sessions whose sources do not say of which they are copies under the likeliest, and gives copies their titles. */
 function placeAlike(store: HomeStore, session: string): void {
   const id = store.sessions.find(session)?.id;
   if (id === undefined) return;
   const resemblance = resemblanceIn(store);
-  for (const one of resemblance.placesAround(id)) {
+  const places = resemblance.placesAround(id);
+  if (places.length === 0) titleShown(store, session);
+  for (const one of places) {
+    titleCopy(store, one);
     const info = store.sessions.find(one.id);
     if (info === undefined || copiesIn(store).isPlaced(one.id)) continue;
     const { parentId } = treeParentOf(info);

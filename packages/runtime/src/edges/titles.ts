@@ -34,3 +34,8 @@ export function importedTitles(store: HomeStore, session: string): readonly Entr
 export function titleDraft(title: string, n = 1): Draft {
   return { ...note(titleEvent, { title, source: 'import' }), key: `${keyPrefix}:${n}` };
 }
+
+/** That of a title which an import concluded: the source gives none, and what it says gives way to one. */
+export function concludedTitle(title: string, n: number): Draft {
+  return { ...note(titleEvent, { title, source: 'import', derived: true }), key: `${keyPrefix}:${n}` };
+}

@@ -1,9 +1,10 @@
 import type { HomeStore } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { importedTitles } from '../edges/titles.ts';
+import { firstPromptIn, ownPrompt } from '../imported/first-prompt.ts';
 import { importedIn } from '../imported/imported.ts';
 import { wholeDraft } from '../plan/later-draft.ts';
-import { firstPromptIn, notErased } from './inherited-part.ts';
+import { notErased } from './inherited-part.ts';
 import type { Writing } from './writing.ts';
 
 /**
@@ -30,11 +31,6 @@ export function titleOfBranch(
   // What was erased in the session is no title of it.
   const title = promptOf(importedIn(store, session, conversation.base).erased);
   return title === shown ? undefined : title;
-}
-
-/** The first prompt of a session's own entries, as a list shows it. */
-function ownPrompt(store: HomeStore, session: string): string | undefined {
-  return firstPromptIn(store.entries.read(session, { own: true, kind: 'message' }));
 }
 
 function titleIn(payload: unknown): string | undefined {

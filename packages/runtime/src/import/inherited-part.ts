@@ -1,6 +1,5 @@
 import type { Draft } from '@tapedeck/tape';
-import { isObject, titleLine } from '@tapedeck/tape/internal';
-import { blocksOf } from '../imported/blocks.ts';
+import { firstPromptIn } from '../imported/first-prompt.ts';
 import { wholeDraft } from '../plan/later-draft.ts';
 import type { Writing } from './writing.ts';
 
@@ -35,26 +34,4 @@ export function* notErased(
     const draft = spine[i] as Draft;
     if (!erased.has(draft.key ?? '') && erasedElsewhere?.has(conversation, i) !== true) yield draft;
   }
-}
-
-/** The beginning of the first prompt of some messages: that is what a list shows of a session without a title. Pure. */
-export function firstPromptIn(messages: Iterable<Said>): string | undefined {
-  for (const message of messages) if (isPrompt(message)) return titleLine(textOf(message));
-  return undefined;
-}
-
-/** A message, as a draft or as an entry. */
-type Said = Pick<Draft, 'payload' | 'meta'>;
-
-/** Whether a user typed a message as a prompt. */
-function isPrompt({ payload, meta }: Said): boolean {
-  const isUser = isObject(payload) && payload.role === 'user';
-  return isUser && meta?.isMeta !== true && meta?.localCommand === undefined && meta?.source !== 'merge';
-}
-
-function textOf(message: Said): string {
-  const texts = blocksOf(message)
-    .filter(isObject)
-    .flatMap(({ type, text }) => (type === 'text' ? [String(text)] : []));
-  return texts[0] ?? '';
 }

@@ -51,6 +51,12 @@ export function firstShownIn(
   return { message };
 }
 
+/** The messages of a session that no rewind hides. Lazy. */
+export function* shownMessages(store: HomeStore, id: string): Generator<Entry> {
+  for (const range of shownRanges(store, id, true))
+    yield* store.entries.read(id, { kind: 'message', ...range });
+}
+
 /** The positions of a session that no rewind hides. */
 function shownRanges(
   store: HomeStore,
