@@ -248,6 +248,47 @@ test.each([
   }
 });
 
+test('a copy that repeats what a compaction kept, and names no source, is below its source in each order', () => {
+  const at = (record: Raw, second: number): Raw => ({
+    ...record,
+    timestamp: `2026-03-01T10:00:${String(second).padStart(2, '0')}.000Z`,
+  });
+  const usage = { output_tokens: 10 };
+  const answer = model({ uuid: 'a1', parent: 'u1' }, [says('a plan')], { usage });
+  const boundary = {
+    ...{
+      ...person({ uuid: 'c1' }, ''),
+      type: 'system',
+      subtype: 'compact_boundary',
+      logicalParentUuid: 'a1',
+    },
+    compactMetadata: { preservedSegment: { headUuid: 'a1', anchorUuid: 's1', tailUuid: 'a1' } },
+  };
+  const compacted: readonly Raw[] = [
+    at(boundary, 2),
+    at(person({ uuid: 's1', parent: 'c1' }, 'what was planned', { isCompactSummary: true }), 2),
+  ];
+  const next = at(person({ uuid: 'u2', parent: 's1' }, 'do it'), 3);
+  const source = [at(person({ uuid: 'u1' }, 'plan it'), 0), at(answer, 1), ...compacted, next];
+  const repeated = { ...answer, parentUuid: 's1', message: { ...(answer.message as Raw), usage: {} } };
+  const own = at(person({ uuid: 'u3', parent: 'u2' }, 'in the copy'), 4);
+  const copy = [...compacted, at(repeated, 1), { ...next, parentUuid: 'a1' }, own].map((one) => ({
+    ...one,
+    sessionId: 's-2',
+  }));
+  const states = [
+    [source, copy],
+    [copy, source],
+    [copy, source.slice(0, 3), source],
+  ].map((order) => {
+    const store = openStore();
+    for (const file of order) take(store, file);
+    return stateOf(store);
+  });
+  expect(states[0]?.sessions.get('s-2')).toMatchObject({ parent: 's-1', title: 'in the copy' });
+  for (const state of states.slice(1)) expect(state).toEqual(states[0]);
+});
+
 test('an answer counts once that copies with other ids have behind the compaction with which they begin', () => {
   const answer = (uuid: string, parent: string) =>
     model({ uuid, parent }, [says(uuid)], { usage: { output_tokens: 10 } });

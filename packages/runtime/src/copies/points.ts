@@ -85,6 +85,7 @@ export class Points {
   }
 
   #next(before: Point, step: Step): Point {
+    if (isKept(before, step)) return before;
     const isCompaction = step.mark === 'boundary' && !Number.isNaN(step.time);
     if (!isCompaction) return next(before, step);
     const known = this.#compactions.get(step.said);
@@ -94,6 +95,11 @@ export class Points {
     if (known === undefined || known.count < point.count) this.#compactions.set(step.said, point);
     return point;
   }
+}
+
+/** Whether a compaction kept what follows it: the source has that before the compaction, and a copy has it behind it. */
+function isKept({ step: compaction, clock }: Point, { time }: Step): boolean {
+  return compaction?.mark === 'boundary' && time < clock;
 }
 
 function next(before: Point, step: Step): Point {
