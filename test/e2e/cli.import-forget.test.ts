@@ -18,7 +18,7 @@ import type { SqliteTapeStore } from '@tapedeck/tape';
 import { wrapStore } from '@tapedeck/tape/store';
 import { expect, test } from 'vitest';
 import { json, jsonError } from '../support/cli.ts';
-import { tapeProgram } from '../support/programs.ts';
+import { script, tapeProgram } from '../support/programs.ts';
 import { skipsTracing } from '../support/strace.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { tempHome } from '../support/temp-home.ts';
@@ -604,6 +604,47 @@ test.each(['active', 'archived', 'destroyed'] as const)(
     expect(own.sessions.list().map(({ session }) => session)).not.toContain('copy');
   },
 );
+
+/** Imports a file, and is killed before its session appears. */
+const killedImport = `
+  import { readFileSync } from 'node:fs';
+  import { parseJsonLines, planClaudeCode, reconcile } from '@tapedeck/runtime/import';
+  import { openTapeStore } from '@tapedeck/tape';
+  import { wrapStore } from '@tapedeck/tape/store';
+  const [db, file] = process.argv.slice(1);
+  const mortal = wrapStore(openTapeStore(db), ({ method, act }) => {
+    if (method === 'imports.publish') process.kill(process.pid, 'SIGKILL');
+    return act();
+  });
+  const { records } = parseJsonLines([readFileSync(file)]);
+  reconcile(mortal, planClaudeCode({ name: 'c', lines: records }));
+`;
+
+test.each([
+  ['redact', ['redact', 'a@2..3', '--reason', 'private']],
+  ['redact of another session', ['redact', 'b@2', '--reason', 'private']],
+  ['purge', ['purge', 'b', '--reason', 'private']],
+])('what an import staged that was killed is erased by the next %s', async (act, words) => {
+  using at = user();
+  at.write('a.jsonl', records('a', turns('a0')));
+  at.write('b.jsonl', records('b', turns('b0')));
+  await at.imports();
+  at.write('q/c.jsonl', records('c', turns('c0 a0 c1')));
+  using store = at.home.open();
+  const staged = () => store.imports.unfinished().reduce((sum, { entries }) => sum + entries, 0);
+  const { args, cwd } = script(killedImport);
+  const child = spawn(process.execPath, [...args, at.home.file('tape.db'), at.file('q/c.jsonl')], { cwd });
+  expect(await once(child, 'exit')).toEqual([null, 'SIGKILL']);
+  expect(staged()).toBeGreaterThan(0);
+  expect((await at.run(...words)).code).toBe(0);
+  expect(store.imports.unfinished()).toEqual([]);
+  expect(at.holds(`${secretWord} c 1`)).toEqual([]);
+  store.close();
+  expect((await at.run('check')).code).toBe(0);
+  await at.imports();
+  expect(at.holds(`${secretWord} c 1`)).toEqual(['tape.db']);
+  expect(at.holds(`${secretWord} a 0`)).toEqual(act === 'redact' ? [] : ['tape.db']);
+});
 
 test.skipIf(skipsTracing('a source that is forgotten while its session appears'))(
   'a source is forgotten whose session appears behind the first look of the process that forgets it',

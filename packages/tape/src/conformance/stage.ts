@@ -88,4 +88,27 @@ export const stageChapter: Chapter = ({ test, expect }, open) => {
     expect((await all(store.entries.read('name', { from: 2 }))).map(textOf)).toEqual(['m1']);
     expect(await all(store.verify())).toEqual([]);
   });
+
+  test('a redaction discards an unfinished import that has a copy of what it erases, and no other one', async () => {
+    await using store = await open();
+    const meta = { source: 'import', timestamp: '2026-03-12T09:00:00.000Z' };
+    const said = { ...user('secret', meta), key: 'a' };
+    await store.sessions.open('name');
+    await store.entries.append('name', [said, { ...user('else'), key: 'b' }]);
+    const stage = async (session: string, draft: Draft) => {
+      const { id } = await store.imports.stage(session);
+      await store.imports.append(id, [draft]);
+    };
+    await stage('same-key', { ...user('secret'), key: 'a' });
+    await stage('same-time', { ...user('secret', meta), key: 'c' });
+    await stage('neither', { ...user('other'), key: 'd' });
+    const left = async () => (await store.imports.unfinished()).map(({ session }) => session);
+    await store.entries.redact('name', 3, 'private');
+    expect(await left()).toEqual(['same-key', 'same-time', 'neither']);
+    await store.entries.redact('name', 2, 'private');
+    expect(await left()).toEqual(['neither']);
+    await store.sessions.purge('name', 'private');
+    expect(await left()).toEqual(['neither']);
+    expect(await all(store.verify())).toEqual([]);
+  });
 };

@@ -4,7 +4,9 @@ import { TapeError } from '../errors.ts';
 import type { Writer } from '../tape/append.ts';
 import { entryAt } from '../tape/read.ts';
 import { selectTape, type TapeRow, tapeById } from '../tape/tape.ts';
+import type { ErasedEntry } from '../tape/written.ts';
 import { type Erasure, eraseTapes, hasContent } from './erase.ts';
+import { isRunning, removeProcess } from './import-process.ts';
 import { notStaged } from './stage.ts';
 
 /** A staged session: an import writes it, or left it when it was killed. */
@@ -95,5 +97,32 @@ export function discardSome(writer: Writer, id: string): Erasure {
   db.run('DELETE FROM open_calls WHERE tape_id = @id', { id: tape.id });
   db.run('UPDATE tape SET settled_seq = head_seq WHERE id = @id', { id: tape.id });
   const erasing = { tape: tapeById(db, tape.id), epoch: tape.epoch };
-  return eraseTapes(writer, [erasing], { reason, most: discardMax });
+  const done = eraseTapes(writer, [erasing], { reason, most: discardMax });
+  if (done.isWhole) removeProcess(writer, erasing.tape);
+  return done;
+}
+
+/**
+ * Finds the unfinished imports of all realms which are not finished any more, since their process has ended, and those that have a copy of
+ * an entry that was erased, by its key or by when its source said it, which begin anew: undefined stands for any entry.
+ */
+export function importsWithout(
+  writer: Writer,
+  erased: readonly ErasedEntry[] | undefined,
+): readonly string[] {
+  const { db } = writer;
+  const keys = erased?.flatMap(({ key }) => key ?? []) ?? [];
+  const times =
+    erased?.flatMap(({ was: { timestamp } }) => (typeof timestamp === 'string' ? timestamp : [])) ?? [];
+  const hasCopy = ({ id }: TapeRow) =>
+    erased === undefined ||
+    db.get(
+      `SELECT 1 FROM entry WHERE tape_id = @id AND (key IN (SELECT value FROM json_each(@keys))
+         OR meta ->> '$.timestamp' IN (SELECT value FROM json_each(@times))) LIMIT 1`,
+      { id, keys: JSON.stringify(keys), times: JSON.stringify(times) },
+    ) !== undefined;
+  return db
+    .all<TapeRow>(`${selectTape} WHERE ${isUnfinished} ORDER BY t.id`)
+    .filter((tape) => !isRunning(writer, tape) || hasCopy(tape))
+    .map(({ ulid }) => ulid);
 }

@@ -2,8 +2,8 @@
  * Sessions: `session.ts` creates one, `state.ts` sets its lifecycle and task, `names.ts` knows which names are free and
  * takes those of a deleted session, `alias.ts` and `rename.ts` give it another name, `purge.ts` decides what is purged,
  * `stage.ts` keeps an import invisible until it is whole, `discard.ts` lists and discards those that were not finished,
- * `erase.ts` erases the content of what is purged or discarded, and `notify.ts` notifies the parent of a child's end.
- * Imports `lineage` and `history`, and what lies below these.
+ * `import-process.ts` says which process writes one, `erase.ts` erases the content of what is purged or discarded, and
+ * `notify.ts` notifies the parent of a child's end. Imports `lineage` and `history`, and what lies below these.
  */
 import { crashPoint } from '../crash-point.ts';
 import { callColumn, titleColumn } from '../entry/column-text.ts';

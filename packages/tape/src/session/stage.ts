@@ -5,6 +5,7 @@ import { TapeError } from '../errors.ts';
 import { recordLineage } from '../lineage/outbox.ts';
 import { repetitions, type Writer, writeEncoded } from '../tape/append.ts';
 import { selectTape, type TapeRow, tapeById, tapeByName } from '../tape/tape.ts';
+import { noteProcess, removeProcess } from './import-process.ts';
 import { assertFree } from './names.ts';
 import { createRoot, type SessionInit } from './session.ts';
 
@@ -31,13 +32,18 @@ export function stageTape(writer: Writer, realm: string, name: string, init: Sta
   parseName(name);
   const existing = tapeByName(writer.db, realm, name);
   const isOpen = existing?.lifecycle === 'staging' && stagedIn(writer, existing.ulid) !== undefined;
-  if (isOpen && isBegunBy(writer, existing, init.keys)) return existing;
+  if (isOpen && isBegunBy(writer, existing, init.keys)) return writtenHere(writer, existing);
   if (existing !== undefined && existing.lifecycle !== 'staging')
     throw new TapeError('TAPE_EXISTS', `cannot import into ${quote(name)}: the session exists`, {
       data: { session: name },
     });
   assertFree(writer, realm, name);
-  return createRoot(writer, realm, name, init, 'staging');
+  return writtenHere(writer, createRoot(writer, realm, name, init, 'staging'));
+}
+
+function writtenHere(writer: Writer, tape: TapeRow): TapeRow {
+  noteProcess(writer, tape);
+  return tape;
 }
 
 /**
@@ -103,6 +109,7 @@ export function publishTapes(writer: Writer, ids: readonly string[]): TapeRow[] 
         },
       );
     writer.db.run(`UPDATE tape SET lifecycle = 'active' WHERE id = @id`, { id: staged.id });
+    removeProcess(writer, staged);
     crashPoint('publish/visible');
     const tape = tapeById(writer.db, staged.id);
     recordLineage(writer, tape, { type: 'session', childHead: tape.head_hash });

@@ -29,6 +29,7 @@ import { type Point, resolvePoint } from '../tape/point.ts';
 import { readEntries } from '../tape/read.ts';
 import { assertKept, type Ref } from '../tape/tape.ts';
 import type { Connection } from './connection.ts';
+import { erasingImports } from './imports.ts';
 import type { InProcess } from './in-process.ts';
 import { keyedDrafts } from './keys.ts';
 import {
@@ -80,7 +81,7 @@ export function entriesOn(at: Connection): EntriesInProcess {
     points: readonly Point[],
     { reason, lease }: WriteOptions & { readonly reason: string },
   ): readonly Redacted[] {
-    const done = db.writeAndWipe(() => {
+    const erase = () => {
       const tape = at.need(ref);
       const redacted = redactEntries(writer, tape, {
         seqs: points.map((point) => resolvePoint(db, tape, point)),
@@ -90,7 +91,8 @@ export function entriesOn(at: Connection): EntriesInProcess {
       });
       if (redacted.some(({ repeated }) => !repeated)) markErased(writer);
       return redacted;
-    });
+    };
+    const done = erasingImports(at, () => db.writeAndWipe(erase));
     crashPoint('redact/before-checkpoint');
     const logEmptied = wipeFile(db);
     return done.map((one) => ({ ...one, logEmptied }));

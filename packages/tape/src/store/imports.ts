@@ -3,6 +3,7 @@ import type { Draft } from '../entry/entry.ts';
 import { wipeFile } from '../history/wipe.ts';
 import {
   discardSome,
+  importsWithout,
   type UnfinishedImport,
   type UnfinishedQuery,
   unfinishedImports,
@@ -10,6 +11,7 @@ import {
 import { appendStaged, publishTapes, type StageInit, stageTape } from '../session/stage.ts';
 import { type Appended, receipt } from '../tape/append.ts';
 import { infoOf, type SessionInfo } from '../tape/info.ts';
+import { erasedBetween, homeHead } from '../tape/written.ts';
 import type { Connection } from './connection.ts';
 import type { InProcess } from './in-process.ts';
 import { keyedDrafts } from './keys.ts';
@@ -47,14 +49,33 @@ export function importsOn(at: Connection): InProcess<Imports> {
 
     discard(ids: readonly string[]): DiscardedImports {
       assertArgument(ids, 'texts', 'discard imports', 'the ids');
-      let erased = 0;
-      for (const id of ids)
-        for (let isWhole = false; !isWhole; ) {
-          const some = db.writeAndWipe(() => discardSome(writer, id));
-          erased += some.erased;
-          isWhole = some.isWhole;
-        }
-      return { erased, wiped: wipeFile(db) };
+      return { erased: discardAll(at, ids), wiped: wipeFile(db) };
     },
   };
+}
+
+/** Erases the content of staged sessions, in as many transactions as it needs, and returns how many entries lost it. */
+function discardAll({ db, writer }: Connection, ids: readonly string[]): number {
+  let erased = 0;
+  for (const id of ids)
+    for (let isWhole = false; !isWhole; ) {
+      const some = db.writeAndWipe(() => discardSome(writer, id));
+      erased += some.erased;
+      isWhole = some.isWhole;
+    }
+  return erased;
+}
+
+/**
+ * Runs an act that erases content, and erases then what imports have of it that are not finished.
+ */
+export function erasingImports<T>(at: Connection, act: () => T): T {
+  const before = homeHead(at.db);
+  const done = act();
+  const behind = { after: before.entry, to: homeHead(at.db).entry };
+  discardAll(
+    at,
+    at.db.read(() => importsWithout(at.writer, erasedBetween(at.db, behind))),
+  );
+  return done;
 }

@@ -16,6 +16,7 @@ import { settleDead } from '../tape/leftovers.ts';
 import { countUnfinished, listTapes, type SessionQuery, type Unfinished } from '../tape/listing.ts';
 import { assertKept, type Lifecycle, type Ref, type TapeRow, type Task, tapeById } from '../tape/tape.ts';
 import type { Connection } from './connection.ts';
+import { erasingImports } from './imports.ts';
 import type { InProcess } from './in-process.ts';
 import { assertArgument, assertOptions, fieldsOf, type WriteOptions } from './options.ts';
 import type { Sessions } from './store.ts';
@@ -124,11 +125,12 @@ export function sessionsOn(at: Connection): InProcess<Sessions> {
       assertOptions(o, fieldsOf.write, 'purge', at.named(ref));
       assertArgument(reason, 'text', 'purge', 'the reason');
       const { lease } = o;
-      const done = db.writeAndWipe(() => {
+      const purge = () => {
         const tape = at.need(ref);
         const epoch = at.epoch(tape, lease);
         return purgeTape(writer, tape, { reason, epoch, settles: lease === undefined });
-      });
+      };
+      const done = erasingImports(at, () => db.writeAndWipe(purge));
       crashPoint('purge/before-checkpoint');
       return { ...done, wiped: wipeFile(db), ...at.drainOutbox() };
     },

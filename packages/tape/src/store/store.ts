@@ -482,7 +482,8 @@ export interface Imports {
   unfinished(query?: UnfinishedQuery): Awaitable<readonly UnfinishedImport[]>;
   /**
    * Erases the content of staged sessions for good, given their ids, and their titles, as `sessions.purge` does, in transactions
-   * of 20,000 entries. An import that still writes one gets TAPE_NO_SESSION. Idempotent.
+   * of 20,000 entries. An import that still writes one gets TAPE_NO_SESSION. Idempotent. A redaction, or a purge, does so with
+   * those whose process has ended, and those that have a copy of what it erases.
    * @throws TAPE_NO_SESSION for an id that was never staged, TAPE_EXISTS for a session that is published
    */
   discard(ids: readonly string[]): Awaitable<DiscardedImports>;
