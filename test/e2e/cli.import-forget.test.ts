@@ -144,11 +144,12 @@ test('all of a conversation is erased: branches, subagents, titles, copies, and 
 });
 
 test.each([
-  ['before', ['c', 'a']],
-  ['after', ['a', 'c']],
-])(
+  // Both have a title that says what they begin with.
+  ['before', ['c', 'a'], 6],
+  ['after', ['a', 'c'], 4],
+] as const)(
   'a copy that was imported %s its source is forgotten with what both have, and nothing else',
-  async (_, order) => {
+  async (_, order, entries) => {
     using at = user();
     // Both work in one directory, and no record says which of them is the source.
     const file = (of: string, list: string) =>
@@ -162,7 +163,7 @@ test.each([
       await at.imports();
     }
     const dry = await at.imports('--forget', 'c', '--dry-run');
-    expect(dry).toMatchObject({ entries: 4 });
+    expect(dry).toMatchObject({ entries });
     expect(await at.imports('--forget', 'c')).toMatchObject({ entries: dry.entries, names: dry.names });
     const held = ['a 0', 'c 1', 'a 1'].map((text) => at.holds(`${secretWord} ${text}`));
     expect(held).toEqual([[], [], ['tape.db']]);

@@ -99,9 +99,9 @@ interface Imported {
  */
 function allIn(store: HomeStore, { info, from }: Imported, content: RecordedContent): readonly Seq[] {
   for (const entry of inheritedBy(store, info)) content.add(entry);
-  // The title of its creation goes with the first entry.
-  const seqs = [...beginningOf(store, info)];
-  if (info.title !== undefined) content.addText(info.title);
+  const created = store.createdTitle(info.id);
+  const seqs = created === undefined ? [] : [...beginningOf(store, info)];
+  for (const title of [info.title, created]) if (title !== undefined) content.addText(title);
   for (const entry of store.entries.read(info.id, { own: true, from })) {
     content.add(entry);
     if (hasContent(entry)) seqs.push(entry.seq);
@@ -126,7 +126,8 @@ function repeatedIn(
   { info, from }: Imported,
   { content, ids }: { readonly content: RecordedContent; readonly ids: ReadonlySet<string> },
 ): readonly Seq[] {
-  const quoted = info.title !== undefined && content.hasText(info.title) ? [...beginningOf(store, info)] : [];
+  const created = store.createdTitle(info.id);
+  const quoted = created !== undefined && content.hasText(created) ? [...beginningOf(store, info)] : [];
   const copied: Seq[] = [];
   for (const entry of store.entries.read(info.id, { own: true, from })) {
     if (!hasContent(entry)) continue;
@@ -144,9 +145,9 @@ function ancestorsOf(store: HomeStore, { parentId }: SessionInfo): readonly stri
   return ids;
 }
 
-/** The first entry of a session that was created with a title, unless it was erased. */
-function beginningOf(store: HomeStore, { id, title }: SessionInfo): readonly Seq[] {
-  const [first] = title === undefined ? [] : store.entries.read(id, { own: true, limit: 1 });
+/** The first entry of a session, with which the title of its creation goes, unless it was erased. */
+function beginningOf(store: HomeStore, { id }: SessionInfo): readonly Seq[] {
+  const [first] = store.entries.read(id, { own: true, limit: 1 });
   return first === undefined || first.payload === null ? [] : [first.seq];
 }
 

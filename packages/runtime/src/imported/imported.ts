@@ -213,8 +213,8 @@ function readIn(
 
 /** Whether an import wrote an entry: of one that was redacted, only the key is left that its record had. */
 export function isOfImport({ key, name, meta, payload }: Entry): boolean {
-  // It is of the session here, and of no record.
-  if (name === importedEvent) return false;
+  // What an import notes, such as a title, is of the session here, and of no record: also where it was erased.
+  if (name === importedEvent || key?.startsWith('u:import:') === true) return false;
   return meta.source === 'import' || (payload === null && key?.startsWith('u:') === true);
 }
 

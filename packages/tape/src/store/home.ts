@@ -302,6 +302,12 @@ export class HomeStore implements TapeStore {
     return changesBehind(this.#at.db, { after, event });
   }
 
+  /** @internal The title that a session was created with, unless that was erased: others are on its entries. */
+  createdTitle(id: string): string | undefined {
+    const row = this.#at.db.get<{ title: string | null }>('SELECT title FROM tape WHERE ulid = @id', { id });
+    return row?.title ?? undefined;
+  }
+
   /** @internal Finds the entries whose content was erased behind an entry of the home; undefined where they are too many. */
   erasedBetween(after: number, to: number): readonly ErasedEntry[] | undefined {
     return erasedBetween(this.#at.db, { after, to });
