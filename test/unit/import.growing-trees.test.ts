@@ -266,6 +266,42 @@ describe('a user who returns to a branch that was left', () => {
     },
   );
 
+  const compacted = (uuid: string, of: string) => ({
+    ...{ type: 'system', subtype: 'compact_boundary', uuid, parentUuid: null, sessionId: 's-1' },
+    ...{ logicalParentUuid: of, compactMetadata: { trigger: 'manual' } },
+  });
+
+  test('leaves no session of a branch, and none of the branch behind it that was left with it', () => {
+    const growing = [
+      person({ uuid: 'u1' }, 'ask'),
+      model({ uuid: 'a1', parent: 'u1' }, [says('did')]),
+      compacted('c1', 'a1'),
+      model({ uuid: 'a2', parent: 'a1' }, [calls('t1')]),
+      compacted('c2', 'u1'),
+      person({ uuid: 'u2', parent: 'c1' }, 'go on'),
+    ];
+    const { store } = imported(...[4, 5, 6].map((cut) => growing.slice(0, cut)));
+    expect(stateOf(store)).toEqual(stateOf(imported(growing).store));
+    expect([...store.verify()]).toEqual([]);
+  });
+
+  test('leaves no session of a branch from which that of another one was forked when it had more', () => {
+    const leaf = (leafUuid: string) => ({ type: 'last-prompt', leafUuid, sessionId: 's-1' });
+    const growing = [
+      person({ uuid: 'u1' }, 'ask'),
+      model({ uuid: 'a1', parent: 'u1' }, [says('did')]),
+      model({ uuid: 'b1', parent: 'u1' }, [calls('t1')]),
+      leaf('a1'),
+      person({ uuid: 'r1', parent: 'b1' }, [returns('t1')]),
+      model({ uuid: 'b2', parent: 'r1' }, [says('done')]),
+      compacted('c1', 'r1'),
+      leaf('r1'),
+    ];
+    const { store } = imported(...[3, 5, 6, 8].map((cut) => growing.slice(0, cut)));
+    expect(stateOf(store)).toEqual(stateOf(imported(growing).store));
+    expect([...store.verify()]).toEqual([]);
+  });
+
   test('leaves no session of an answer that was arriving where the conversation has more before that', () => {
     const answer = { id: 'm2' };
     const leaf = (leafUuid: string) => ({ type: 'last-prompt', leafUuid, sessionId: 's-1' });

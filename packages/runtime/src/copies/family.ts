@@ -38,21 +38,20 @@ export class Family {
     return this.#members.get(id);
   }
 
-  /** Reads what a session has by now, and returns it with the one that it showed last before. */
-  read(id: string): { readonly member: Member; readonly before: Step } | undefined {
+  /** Reads what a session has by now. */
+  read(id: string): Member | undefined {
     const info = this.#store.sessions.find(id);
     if (info === undefined) return undefined;
     let member = this.#members.get(id);
     if (member === undefined) {
       const { parentId, session, base } = info;
-      const parent =
-        parentId === undefined ? undefined : (this.member(parentId) ?? this.read(parentId)?.member);
+      // What it inherits of its parent may be newer than what was read of that.
+      const parent = parentId === undefined ? undefined : this.read(parentId);
       const end = parent === undefined ? this.root : this.#stepAt(parent, base);
       member = { id, session, base, parent, isActive: true, seqs: [], steps: [], end, read: base };
       this.#members.set(id, member);
     }
-    const before = member.end;
-    before.ends.delete(member);
+    member.end.ends.delete(member);
     member.isActive = info.lifecycle === 'active';
     if (info.head > member.read)
       for (const entry of recalled(
@@ -63,7 +62,7 @@ export class Family {
         this.#add(member, entry);
     member.read = Math.max(member.read, info.head);
     member.end.ends.add(member);
-    return { member, before };
+    return member;
   }
 
   /** An entry, read from a tape that has it. */

@@ -27,16 +27,22 @@ export function deleteReturned(
   const [copies, resemblance] = [copiesIn(store), resemblanceIn(store)];
   const keys = new Set(conversations.map(({ key }) => key));
   const ids = new Set(sessions.flatMap((name) => store.sessions.find(name)?.id ?? []));
-  // Later ones can be below earlier ones.
-  for (const [id, conversation] of copies.branchesOf(sourceOf(format, session)).toReversed()) {
-    if (ids.has(id) || keys.has(conversation.replace(/#\d+$/, ''))) continue;
+  const gone = copies
+    .branchesOf(sourceOf(format, session))
+    .filter(([id, conversation]) => !ids.has(id) && !keys.has(conversation.replace(/#\d+$/, '')));
+  const left = new Set(gone.map(([id]) => id));
+  const visit = (id: string): void => {
+    if (!left.delete(id)) return;
+    // One with a branch of its own would stay.
+    for (const child of store.sessions.list({ parent: id, all: true, deleted: false })) visit(child.id);
     const info = store.sessions.find(id);
-    if (info === undefined || !isUntouched(store, info, (child) => isAgentOf(store, plan, child))) continue;
+    if (info === undefined || !isUntouched(store, info, (child) => isAgentOf(store, plan, child))) return;
     const other = resemblance.showing(id, [...ids], clean);
-    if (other === undefined) continue;
+    if (other === undefined) return;
     const own = store.entries.read(id, { own: true });
     if (haveAsides(store, ids, own)) deleteFor(store, id, other);
-  }
+  };
+  for (const id of [...left].reverse()) visit(id);
 }
 
 /**
