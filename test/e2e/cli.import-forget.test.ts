@@ -245,6 +245,42 @@ test('a copy is known by what its records say: in another directory, under other
   expect(at.holds(secretWord)).toEqual([]);
 });
 
+test('what was redacted in a source before it is forgotten goes from its copies, too, with what quotes it', async () => {
+  using at = user();
+  const said = (sessionId: string, id: string, texts: readonly string[]) =>
+    texts.map((text, n) => ({
+      ...{
+        type: 'user',
+        sessionId,
+        cwd: '/work',
+        isSidechain: false,
+        timestamp: `2026-01-02T03:04:05.00${n + 1}Z`,
+      },
+      uuid: `${id}${n}`,
+      parentUuid: n === 0 ? null : `${id}${n - 1}`,
+      message: { role: 'user', content: text },
+    }));
+  const both = ['one', 'two'].map((text) => `${secretWord} ${text} of both`);
+  at.write('a.jsonl', said('a', 'r', both));
+  at.write('c.jsonl', [
+    ...said('c', 'x', [...both, 'own c']),
+    { type: 'last-prompt', lastPrompt: both[1], sessionId: 'c' },
+  ]);
+  // Another one said something at the same time.
+  at.write('e.jsonl', said('e', 'y', ['own e', 'else e']));
+  // Each is imported before it could be known as a copy.
+  for (const one of ['c', 'e']) await at.imports(at.file(`${one}.jsonl`));
+  await at.imports(at.file('a.jsonl'), '--as', 'a');
+  const { stdout } = await at.run('search', 'two', '--quiet');
+  const place = stdout.split('\n').find((one) => one.startsWith('a@'));
+  expect((await at.run('redact', String(place), '--reason', 'private')).code).toBe(0);
+  expect(at.holds('two of both')).toEqual(['tape.db']);
+  await at.imports('--forget', 'a');
+  expect(at.holds('of both')).toEqual([]);
+  for (const text of ['own c', 'own e', 'else e']) expect(at.holds(text)).toEqual(['tape.db']);
+  expect((await at.run('check')).code).toBe(0);
+});
+
 test('a copy of records without ids is known by its beginning, under any name; so is one that was never imported', async () => {
   using at = user();
   at.write('one.jsonl', plain('1', '2'));

@@ -128,14 +128,19 @@ function repeatedIn(
 ): readonly Seq[] {
   const created = store.createdTitle(info.id);
   const quoted = created !== undefined && content.hasText(created) ? [...beginningOf(store, info)] : [];
-  const copied: Seq[] = [];
-  for (const entry of store.entries.read(info.id, { own: true, from })) {
-    if (!hasContent(entry)) continue;
-    if (content.has(entry)) copied.push(entry.seq);
-    else if (content.isIn(entry)) quoted.push(entry.seq);
-  }
   const isBelow = () => ancestorsOf(store, info).some((id) => ids.has(id));
-  return copied.length === 0 && !isBelow() ? [] : [...quoted, ...copied];
+  const own = () => store.entries.read(info.id, { own: true, from });
+  const found = new Set<Seq>();
+  for (const entry of own()) if (hasContent(entry) && content.has(entry)) found.add(entry.seq);
+  if (found.size === 0 && !isBelow()) return [];
+  // What else was said when something was that was erased before, this says: what quotes it is known by that.
+  for (const entry of own())
+    if (hasContent(entry) && content.wasErased(entry)) {
+      content.add(entry);
+      found.add(entry.seq);
+    }
+  for (const entry of own()) if (hasContent(entry) && content.isIn(entry)) found.add(entry.seq);
+  return [...quoted, ...found];
 }
 
 /** The sessions from which a session was forked, by their ids. */

@@ -1,5 +1,6 @@
 import { hasOwnId, QuotedTexts } from '@tapedeck/runtime/internal';
-import type { Entry } from '@tapedeck/tape';
+import type { Entry, JsonObject } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { sha256 } from '@tapedeck/tape/store';
 
 /** The key of a record that has no id: its place in the file, which one of any other file has, too. */
@@ -12,14 +13,21 @@ const ofPlace = /\bline:\d+/;
 export class RecordedContent {
   readonly #ids = new Set<string>();
   readonly #said = new Set<string>();
+  /** When what was erased before was said, and in answer to which request. */
+  readonly #erased = new Set<string>();
   readonly #texts = new QuotedTexts();
 
   add(entry: Entry): void {
     const key = keyOf(entry);
     if (hasOwnId(key)) this.#ids.add(key);
-    if (entry.payload === null) return;
+    const { kind, payload } = entry;
+    if (kind === 'redaction' && isObject(payload) && isObject(payload.was)) {
+      const moment = momentOf(payload.was);
+      if (moment !== undefined) this.#erased.add(moment);
+    }
+    if (payload === null) return;
     for (const mark of marksOf(entry)) this.#said.add(mark);
-    this.#texts.addSaid(entry.payload);
+    this.#texts.addSaid(payload);
   }
 
   addText(text: string): void {
@@ -33,6 +41,12 @@ export class RecordedContent {
   /** Whether an entry was made of one of the records, or of a copy of it. */
   has(entry: Entry): boolean {
     return this.#ids.has(keyOf(entry)) || marksOf(entry).some((mark) => this.#said.has(mark));
+  }
+
+  /** Whether an entry of a copy was said when one of the records was that were erased before, of which nothing else is known. */
+  wasErased({ meta }: Entry): boolean {
+    const moment = meta.source === 'import' ? momentOf(meta) : undefined;
+    return moment !== undefined && this.#erased.has(moment);
   }
 
   /** Whether an entry that no model sees repeats something of the records, as the last prompt of a session does. */
@@ -55,6 +69,13 @@ function marksOf(entry: Entry): readonly string[] {
   const ids = [meta.timestamp, ofPlace.test(key) ? undefined : key].filter((id) => typeof id === 'string');
   const said = JSON.stringify([kind, name, payload]);
   return ids.filter((id) => id !== '').map((id) => markOf(`${id} ${said}`));
+}
+
+/** A part of a second, or the time of the answer to a request: at any other time two may have been said. */
+function momentOf({ timestamp, requestId }: JsonObject): string | undefined {
+  if (typeof timestamp !== 'string') return undefined;
+  const isOne = typeof requestId === 'string' || /\.\d*[1-9]/.test(timestamp);
+  return isOne ? JSON.stringify([timestamp, requestId]) : undefined;
 }
 
 function markOf(text: string): string {
