@@ -1,11 +1,14 @@
-import { parseJsonLines, planClaudeCode, reconcile } from '@tapedeck/runtime/import';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { parseJsonLines, planClaudeCode, reconcile, SourceTable } from '@tapedeck/runtime/import';
 import { type SqliteTapeStore, view } from '@tapedeck/tape';
 import { treeParentOf } from '@tapedeck/tape/internal';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { importFiles } from '../support/import-files.ts';
 import { acts, filesOf } from '../support/random-transcripts.ts';
 import { sized } from '../support/size.ts';
 import { openStore } from '../support/store.ts';
+import { tempDir } from '../support/temp-dir.ts';
 import { calls, jsonl, model, person, returns, says } from '../support/transcript.ts';
 
 type Raw = { readonly [field: string]: unknown };
@@ -287,6 +290,77 @@ test('a copy that repeats what a compaction kept, and names no source, is below 
   });
   expect(states[0]?.sessions.get('s-2')).toMatchObject({ parent: 's-1', title: 'in the copy' });
   for (const state of states.slice(1)) expect(state).toEqual(states[0]);
+});
+
+test('an older copy of a file that ends within an answer takes nothing of that back', () => {
+  const answer = (uuid: string, parent: string) => model({ uuid, parent, id: 'm1' }, [says(uuid)]);
+  const file = [
+    person({ uuid: 'u1' }, 'plan it'),
+    answer('a1', 'u1'),
+    answer('a2', 'a1'),
+    answer('a3', 'a2'),
+  ];
+  const store = openStore();
+  for (const end of [2, 4]) take(store, file.slice(0, end));
+  const before = heads(store);
+  for (const end of [3, 2, 4]) take(store, file.slice(0, end));
+  expect(heads(store)).toEqual(before);
+});
+
+test('a file in another folder that was behind goes on in its session once it is ahead', async () => {
+  using dir = tempDir();
+  const name = '00000001-0000-4000-8000-000000000000';
+  const turn = (n: number, parent: string | undefined): readonly Raw[] =>
+    [
+      person({ uuid: `u${n}`, ...(parent !== undefined && { parent }) }, `ask ${n}`),
+      model({ uuid: `a${n}`, parent: `u${n}` }, [says(`did ${n}`)]),
+    ].map((one) => ({ ...one, sessionId: name }));
+  const file = [...turn(1, undefined), ...turn(2, 'a1'), ...turn(3, 'a1')];
+  const write = (folder: string, end: number) => {
+    mkdirSync(dir.file(folder), { recursive: true });
+    writeFileSync(dir.file(`${folder}/${name}.jsonl`), jsonl(file.slice(0, end)));
+  };
+  const table = SourceTable.open(dir.file('sources.jsonl'));
+  const store = openStore();
+  for (const [folder, end] of [
+    ['a', 4],
+    ['b', 2],
+    ['b', 6],
+    ['a', 5],
+    ['a', 6],
+  ] as const) {
+    write(folder, end);
+    await importFiles(store, [dir.file(folder)], { table });
+  }
+  expect([...stateOf(store).sessions.keys()]).toEqual([name, `${name}-branch-u2`]);
+  expect(JSON.stringify(stateOf(store).sessions.get(name)?.messages)).toContain('did 3');
+});
+
+test('a subagent that two calls started is a child of the first one, in one piece and in several', () => {
+  const inside = { isSidechain: true, agentId: 'x1' };
+  const call = (n: number, parent?: string): readonly Raw[] => [
+    person({ uuid: `u${n}`, ...(parent !== undefined && { parent }) }, `ask ${n}`),
+    model({ uuid: `a${n}`, parent: `u${n}` }, [calls(`t${n}`, 'Task')]),
+    person({ uuid: `r${n}`, parent: `a${n}` }, [returns(`t${n}`)], {
+      toolUseResult: { status: 'completed', agentId: 'x1' },
+    }),
+  ];
+  const file = [...call(1), ...call(2, 'r1')];
+  const own = [
+    person({ uuid: 'x1' }, 'look', inside),
+    model({ uuid: 'x2', parent: 'x1' }, [says('seen')], inside),
+    person({ uuid: 'x3', parent: 'x2' }, 'look again', inside),
+    model({ uuid: 'x4', parent: 'x3' }, [says('seen again')], inside),
+  ];
+  const linesOf = (records: readonly Raw[]) => parseJsonLines([Buffer.from(jsonl(records))]).records;
+  for (const pieces of [[6], [3, 6]]) {
+    const store = openStore();
+    for (const end of pieces) {
+      const agents = [{ id: 'x1', lines: linesOf(own.slice(0, end === 3 ? 2 : 4)) }];
+      reconcile(store, planClaudeCode({ name: 'file', lines: linesOf(file.slice(0, end)), agents }));
+    }
+    expect([pieces, store.sessions.find('agent-x1')?.spawnCall]).toEqual([pieces, 't1']);
+  }
 });
 
 test('an answer counts once that copies with other ids have behind the compaction with which they begin', () => {

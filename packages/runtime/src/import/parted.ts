@@ -1,4 +1,4 @@
-import type { Draft, HomeStore, Seq } from '@tapedeck/tape';
+import type { Draft, Entry, HomeStore, Seq } from '@tapedeck/tape';
 import { begins } from '../imported/blocks.ts';
 import { type Change, isSame, spineOf } from '../imported/change.ts';
 import { resumedAs } from '../imported/copy-notes.ts';
@@ -56,19 +56,21 @@ function hidesOther(
   const keys = keysOf(plan, conversation);
   // A file gets longer: one that lacks what was read is an older copy, or was rewritten.
   if (hidden.some(({ seq, key }) => !(isOther && seq <= base) && !keys.has(key))) return true;
-  if (!rewritten) return false;
   const drafts = new Map(conversation.spine.map((draft) => [draft.key, draft]));
   return hidden.some((entry) => {
     const draft = drafts.get(entry.key);
-    return draft === undefined || !(isSame(draft, entry) || hasMore(store, session, draft, entry));
+    if (draft === undefined) return rewritten;
+    if (isSame(draft, entry)) return false;
+    const now = wholeDraft(draft);
+    const before = entry.kind === 'message' ? entryAt(store, session, entry) : undefined;
+    if (before === undefined) return rewritten;
+    // Of an answer, a part had come: then, or to this older copy.
+    return begins(before, now) ? false : begins(now, before) || rewritten;
   });
 }
 
-/** Whether a draft is an answer of which a part had come when an entry was written. */
-function hasMore(store: HomeStore, session: string, draft: Draft, { seq, kind }: Shown): boolean {
-  if (kind !== 'message') return false;
-  const [entry] = store.entries.read(session, { from: seq, to: seq });
-  return entry !== undefined && begins(entry, wholeDraft(draft));
+function entryAt(store: HomeStore, session: string, { seq }: Shown): Entry | undefined {
+  return [...store.entries.read(session, { from: seq, to: seq })][0];
 }
 
 /** The keys of all that a source has, which a prompt that was typed anew only leads elsewhere. */

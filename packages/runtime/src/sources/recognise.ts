@@ -59,7 +59,8 @@ export async function recognise(path: string, { here, elsewhere }: Asked): Promi
   try {
     if (here !== undefined && isUnchanged(here, file.facts)) return { as: 'unchanged', source: here };
     const compression = compressionIn(file);
-    if (here !== undefined && (await isGrown(file, here, compression))) return { as: 'grown', source: here };
+    const isAhead = here !== undefined && here.isBehind !== true;
+    if (isAhead && (await isGrown(file, here, compression))) return { as: 'grown', source: here };
     return await among(file, compression, [...(here === undefined ? [] : [here]), ...elsewhere]);
   } finally {
     file.close();
@@ -75,14 +76,18 @@ async function isGrown(file: OpenFile, here: Source, compression: Compression | 
   return mayBe && (await holdsTail(file, here.read.digest));
 }
 
-/** The source all of which a file has, else the one that it has most in common with. */
+/**
+ * The source all of which a file has, one that was behind no other one first, since it may have caught up with that; else the
+ * one that it has most in common with.
+ */
 async function among(
   file: OpenFile,
   compression: Compression | undefined,
   sources: readonly Source[],
 ): Promise<Seen> {
   let nearest: { readonly source: Source; readonly common: number } | undefined;
-  for (const source of sources) {
+  const isBehind = (source: Source) => source.isBehind === true;
+  for (const source of [...sources.filter((one) => !isBehind(one)), ...sources.filter(isBehind)]) {
     const { digest } = source.read;
     const common = await commonWith(file, digest);
     if (common === digest.size) return { as: asOf(file, source, compression), source };
