@@ -363,6 +363,34 @@ test('a subagent that two calls started is a child of the first one, in one piec
   }
 });
 
+test('an older copy of a session, which lacks the call of a subagent, leaves that where it is', () => {
+  const inside = { isSidechain: true, agentId: 'x1' };
+  const file = [
+    person({ uuid: 'u1' }, 'plan it'),
+    model({ uuid: 'a1', parent: 'u1' }, [says('a plan')]),
+    person({ uuid: 'u2', parent: 'a1' }, 'look around'),
+    model({ uuid: 'a2', parent: 'u2' }, [calls('t1', 'Task')]),
+    person({ uuid: 'r1', parent: 'a2' }, [returns('t1')], {
+      toolUseResult: { status: 'completed', agentId: 'x1' },
+    }),
+    person({ uuid: 'u3', parent: 'a1' }, 'do it'),
+    model({ uuid: 'a3', parent: 'u3' }, [says('done')]),
+  ];
+  const own = [
+    person({ uuid: 'x1' }, 'look', inside),
+    model({ uuid: 'x2', parent: 'x1' }, [says('seen')], inside),
+  ];
+  const linesOf = (records: readonly Raw[]) => parseJsonLines([Buffer.from(jsonl(records))]).records;
+  const store = openStore();
+  for (const end of [file.length, 2, file.length]) {
+    const agents = [{ id: 'x1', lines: linesOf(own) }];
+    reconcile(store, planClaudeCode({ name: 'file', lines: linesOf(file.slice(0, end)), agents }));
+    const info = store.sessions.find('agent-x1') ?? {};
+    expect([end, treeParentOf(info).parent]).toEqual([end, 's-1-branch-u2']);
+    expect(store.sessions.find('agent-x1')?.link?.derived).toBeUndefined();
+  }
+});
+
 test('an answer counts once that copies with other ids have behind the compaction with which they begin', () => {
   const answer = (uuid: string, parent: string) =>
     model({ uuid, parent }, [says(uuid)], { usage: { output_tokens: 10 } });

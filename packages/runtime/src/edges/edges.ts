@@ -26,6 +26,8 @@ interface Placed {
   readonly session: string;
   readonly created: boolean;
   readonly added: number;
+  /** Whether the source has less of it than the session, as an older copy does. */
+  readonly isBehind?: boolean;
 }
 
 /** A conversation of a plan, and the session that its parent is. */
@@ -54,6 +56,7 @@ export function linkSessions(
   { conversations, copies }: Pick<ImportPlan, 'conversations'> & { readonly copies: boolean },
 ): void {
   const derived = new Map(plan.derived.filter(isBetween).map((edge) => [edge.of, edge]));
+  const isOlder = sessionsOf(plan.conversations[0]?.key ?? '')?.isBehind === true;
   for (const conversation of conversations) {
     const { key, kind, parent } = conversation;
     const placed = sessionsOf(key);
@@ -63,7 +66,8 @@ export function linkSessions(
     if (kind === 'main') placeExported(store, plan, session);
     if (kind === 'cleared') titleShown(store, session);
     const written = parent === undefined ? undefined : sessionsOf(parent.key)?.session;
-    if (written === undefined) continue;
+    // An older copy knows less of where its sessions belong.
+    if (written === undefined || (isOlder && !placed.created)) continue;
     const above = parentSession(store, plan, conversation, { session, written });
     placeBelow(store, { conversation, session, above }, derived.get(key));
   }
