@@ -302,6 +302,33 @@ describe('a user who returns to a branch that was left', () => {
     expect([...store.verify()]).toEqual([]);
   });
 
+  test.each([
+    ['beside a result', [], ['r1', 'r2']],
+    ['while the tool named another leaf', ['a2p'], ['r1', 'r2']],
+    ['without a result', ['a2p'], []],
+  ])(
+    'leaves no session of a prompt that waited within an answer that was arriving: %s',
+    (_, others, results) => {
+      const answer = { id: 'm2' };
+      const attachment = { type: 'queued_command', commandMode: 'prompt', prompt: 'and the tests' };
+      const leaf = (leafUuid: string) => ({ type: 'last-prompt', leafUuid, sessionId: 's-1' });
+      const growing = [
+        ...said('a1', null),
+        ...others.flatMap((one) => [person({ uuid: one, parent: 'a1' }, 'Elsewhere.'), leaf(one)]),
+        model({ ...answer, uuid: 'b1', parent: 'a1' }, [calls('t1')]),
+        { ...person({ uuid: 'q1', parent: 'b1' }, ''), type: 'attachment', attachment },
+        model({ ...answer, uuid: 'b2', parent: 'q1' }, [calls('t2')]),
+        ...results.map((uuid, i) => person({ uuid, parent: `b${i + 1}` }, [returns(`t${i + 1}`)])),
+        leaf(results.at(-1) ?? 'b2'),
+      ];
+      for (let cut = 1; cut < growing.length; cut += 1) {
+        const { store } = imported(growing.slice(0, cut), growing);
+        expect(stateOf(store)).toEqual(stateOf(imported(growing).store));
+        expect([...store.verify()]).toEqual([]);
+      }
+    },
+  );
+
   test('leaves no session of an answer that was arriving where the conversation has more before that', () => {
     const answer = { id: 'm2' };
     const leaf = (leafUuid: string) => ({ type: 'last-prompt', leafUuid, sessionId: 's-1' });

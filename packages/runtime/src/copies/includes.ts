@@ -23,7 +23,8 @@ export function includes(family: Family, id: string, other: string, clean: Clean
 
 /**
  * Whether each entry that a session shows is shown by one of some others, in whatever place. Of its last answer only a part may
- * have come, with the results of the calls that this had.
+ * have come, with the results of some of its calls, and a prompt that waited may follow it: what stands for a result that had not
+ * come says nothing.
  * @param clean says what is the same without its secrets
  */
 export function areIn(family: Family, ids: readonly string[], other: string, clean: Cleaning): boolean {
@@ -32,14 +33,14 @@ export function areIn(family: Family, ids: readonly string[], other: string, cle
     ({ key }) => key,
   );
   const path = pathOf(family.member(other));
-  const last = path.find(({ kind }) => kind !== 'tool-result');
+  const last = path.find(({ isAnswer }) => isAnswer);
   const isIn = (step: Step) => {
     const isIt = (one: Step) =>
       one.kind === step.kind && (step.mark !== undefined || saySame(family, one, step, clean));
     const its = shown.get(step.key);
     return its?.some(isIt) || (step === last && its?.some((one) => isBegun(family, step, one, clean)));
   };
-  return path.slice(path.findIndex(({ key }) => !isStandIn(key))).every(isIn);
+  return path.every((step) => isStandIn(step.key) || isIn(step));
 }
 
 /** Whether two entries of a record are the same wherever they stand, apart from secrets that one of them has. */
