@@ -425,7 +425,7 @@ test.each([
   ['forkedFrom', (session: string): Raw => ({ forkedFrom: { sessionId: session } })],
   ['session_id', (session: string): Raw => ({ session_id: session })],
 ])(
-  'a list shows of a copy, by %s, the first prompt that its source does not have, in each order',
+  'a list shows of a copy, by %s, the first prompt that its source does not have, and when it said something last, in each order',
   (_, named) => {
     const say = (session: string, uuid: string, parent: string | undefined, second: number): readonly Raw[] =>
       [
@@ -449,6 +449,10 @@ test.each([
       for (const file of order) take(store, file);
       const titles = ['s-1', 's-2', 's-3'].map((name) => stateOf(store).sessions.get(name)?.title);
       expect(titles).toEqual(['ask 1', 'ask 4', 'ask 1']);
+      const infos = store.sessions.list({ all: true }).toSorted((a, b) => (a.session < b.session ? -1 : 1));
+      expect(infos.map(({ lastMessageAt = 0 }) => new Date(lastMessageAt).getUTCSeconds())).toEqual([
+        12, 13, 11,
+      ]);
       const before = heads(store);
       for (const file of order.slice(-3)) take(store, file);
       expect(heads(store)).toEqual(before);

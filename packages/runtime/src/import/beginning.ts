@@ -6,7 +6,8 @@ import { inheritedOf, notErased } from './inherited-part.ts';
 import type { Writing } from './writing.ts';
 
 /**
- * What a session begins with that is forked: where it comes from, and what it inherits of a branch.
+ * What a session begins with that is forked: where it comes from, what it inherits of a branch, and when what it inherits was said,
+ * where it says nothing else.
  * @param same how many drafts of the conversation it inherits
  * @param erased the keys of those that say nothing any more
  * @param originOf makes what says where it comes from, of the time of what it inherits
@@ -24,12 +25,18 @@ export function beginningOf(
   },
 ): readonly Draft[] {
   const { common, conversation } = writing;
-  const { timestamp, title } = inheritedOf([
-    ...notErased(writing, { from: common ?? same, to: same, erased }),
-  ]);
-  const isNamed = title === undefined || conversation.title !== undefined;
+  const { spine } = conversation;
+  const saysMore = spine.slice(same).some(isMessage);
+  const from = common ?? (saysMore ? same : Math.max(0, spine.slice(0, same).findLastIndex(isMessage)));
+  const { timestamp, title } = inheritedOf([...notErased(writing, { from, to: same, erased })]);
+  // The title of a copy that is no branch depends on what all that begin alike say.
+  const isNamed = common === undefined || title === undefined || conversation.title !== undefined;
   const titles = isNamed ? [] : [titleDraft(title)];
   return [originOf(timestamp), ...titles];
+}
+
+function isMessage({ kind }: Draft): boolean {
+  return kind === 'message';
 }
 
 /**
