@@ -345,7 +345,10 @@ describe.each(Object.entries(scenes))('an import of %s', (_, scene) => {
         store.sessions.open('elsewhere');
         const draft = isOfIt ? { ...note('elsewhere', 'private', meta), key: 'elsewhere' } : user('private');
         const { to } = store.entries.append('elsewhere', [draft]);
-        const erase = () => store.entries.redact('elsewhere', [to], 'private');
+        // What another process does is not watched.
+        const unwatched = { before: () => undefined };
+        const redact = () => store.entries.redact('elsewhere', [to], 'private');
+        const erase = () => store.watched(unwatched, redact);
         let acts = 0;
         const counted = wrapStore(overtaken(store, n, erase), ({ method, act }) => {
           if (writing.test(method)) acts += 1;
@@ -423,5 +426,34 @@ test('a fork that an earlier version left with nothing of its own, since it was 
     expect(() => take(earlier, read)).toThrow('the process has ended');
     take(store, read);
     expect(contents(store)).toEqual(end);
+  }
+});
+
+test('an older reading of a growing file that another import writes before any commit counts no answer twice', () => {
+  const v1 = [...begun, person({ uuid: 'u2', parent: 'a1' }, 'do it')];
+  const v2 = [...v1, model({ uuid: 'a2', parent: 'u2' }, [says('did it')], { usage })];
+  const v3 = [
+    ...v2,
+    person({ uuid: 'u3', parent: 'a1' }, 'do it in another way'),
+    model({ uuid: 'a3', parent: 'u3' }, [says('did it so')], { usage }),
+  ];
+  const state = (store: SqliteTapeStore) => ({
+    sessions: store.sessions
+      .list({ all: true, deleted: false })
+      .map(({ session }) => [session, view(store.views.entries(session)).messages])
+      .toSorted(([one], [other]) => (String(one) < String(other) ? -1 : 1)),
+    output: store.sessions.calls().reduce((sum, one) => sum + one.usage.output, 0),
+  });
+  using whole = openStore();
+  take(whole, [v3]);
+  for (let n = 1; n <= 4; n += 1) {
+    using store = openStore();
+    take(store, [v1]);
+    take(
+      overtaken(store, n, () => take(store, [v2])),
+      [v3],
+    );
+    expect([n, state(store)]).toEqual([n, state(whole)]);
+    expect([...store.verify()]).toEqual([]);
   }
 });

@@ -87,7 +87,7 @@ export function deleteFor(store: HomeStore, id: string, other: string): boolean 
 }
 
 /** Whether an import, or the fork that it made, has written an entry. */
-function isByImport(entry: Entry): boolean {
+export function isByImport(entry: Entry): boolean {
   const { name = '', key = '', mark, meta } = entry;
   if (isOfImport(entry) || mark === 'rewind') return true;
   // The message of a merge says whether an import made it.

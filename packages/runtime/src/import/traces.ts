@@ -6,6 +6,7 @@ import {
   ToDoFirst,
   type WrittenSession,
 } from '@tapedeck/tape/internal';
+import { isByImport } from '../edges/returned.ts';
 import { withAncestors } from '../imported/ancestors.ts';
 import { isOfImport, keyOf } from '../imported/imported.ts';
 import { idsHave, numbersOf } from '../lines/index.ts';
@@ -38,10 +39,11 @@ export class Traces implements Concerns {
   }
 
   written({ id, from }: WrittenSession): boolean {
-    // What another import writes of the same source, the acts of both notice.
     const { format, session } = importOriginIn(this.#store, id)?.origin ?? {};
-    if (format === this.#plan.format && session === this.#plan.session) return false;
+    const isSame = format === this.#plan.format && session === this.#plan.session;
     for (const entry of this.#store.entries.read(id, { own: true, from, limit: entriesMax })) {
+      // What another import does with sessions of the same source may be a rewind, or a deletion.
+      if (isSame && isByImport(entry)) return true;
       if (!isOfImport(entry)) continue;
       if (this.#has(keyOf(entry)) || this.#has(String(entry.meta.timestamp ?? ''))) return true;
     }

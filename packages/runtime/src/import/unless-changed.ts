@@ -38,7 +38,7 @@ export function unlessChanged<T>(
   act: () => T,
 ): T {
   let seen = since;
-  const check = (isWriting = true) => {
+  const check = (isWriting: boolean) => {
     const { head, isErased, isNamed, sessions } = store.changesBehind(seen, forgottenEvent);
     const erased = isErased ? store.erasedBetween(seen.entry, head.entry) : [];
     const isConcerned =
@@ -48,10 +48,17 @@ export function unlessChanged<T>(
     if (isConcerned) throw new ChangedMeanwhile('others have changed what is imported');
     seen = head;
   };
+  // What the act writes is no change by others, once it is committed.
+  const behind = () => {
+    const head = store.homeHead();
+    return () => {
+      seen = head;
+    };
+  };
   // The act looks at what was written before it begins.
   doingFirst(() => check(false));
   try {
-    return store.checked(check, act);
+    return store.watched({ before: () => check(true), behind }, act);
   } catch (error) {
     if (error instanceof ChangedMeanwhile) discardStaged(store, () => error.staged);
     throw error;

@@ -5,6 +5,7 @@
  * `errors` and `origin`.
  */
 import type { Elsewhere } from '../origin/elsewhere.ts';
+import type { Watching } from './write-check.ts';
 
 /** A value that a database stores. */
 export type SqlValue = string | number | null | Uint8Array;
@@ -99,10 +100,10 @@ export interface Db {
   /** Like `write`, for what erases content: nothing is left of the bytes that it frees, as far as the database can. */
   writeAndWipe<T>(act: () => T): T;
   /**
-   * Runs `act`. Each transaction of it that writes begins with `check`: where that throws, nothing of it is written. Behind a
-   * `ToDoFirst` it begins anew.
+   * Runs `act`, and calls `watching` for each of its transactions that write. One for which `before` throws `ToDoFirst` begins
+   * anew.
    */
-  checked<T>(check: () => void, act: () => T): T;
+  watched<T>(watching: Watching, act: () => T): T;
   /** Runs `act`, whose reads all see one moment. */
   read<T>(act: () => T): T;
   /** Runs `act` inside the open transaction, in a savepoint: if it fails, only its own writes are undone. */

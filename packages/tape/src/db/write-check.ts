@@ -1,21 +1,43 @@
-/** What each transaction that writes begins with, while an act runs. */
-export class WriteCheck {
-  #check: (() => void) | undefined;
+/** What looks at each transaction that writes. */
+export interface Watching {
+  /** Called before it writes: where it throws, nothing is written. */
+  readonly before: () => void;
+  /** Called behind what it writes. What it returns is called once that is committed. */
+  readonly behind?: () => () => void;
+}
 
-  /** Runs `act`, with `check` in place of another one. */
-  during<T>(check: () => void, act: () => T): T {
-    const before = this.#check;
-    this.#check = check;
+/** Calls what looks at transactions that write, while an act runs. */
+export class WriteCheck {
+  #watching: Watching | undefined;
+  #onCommit: (() => void) | undefined;
+
+  /** Runs `act`, with `watching` in place of another one. */
+  during<T>(watching: Watching, act: () => T): T {
+    const before = this.#watching;
+    this.#watching = watching;
     try {
       return act();
     } finally {
-      this.#check = before;
+      this.#watching = before;
     }
   }
 
-  /** @throws what the check throws */
-  run(): void {
-    this.#check?.();
+  /**
+   * Runs what a transaction writes.
+   * @throws what keeps it from that
+   */
+  run<T>(act: () => T): T {
+    this.#onCommit = undefined;
+    this.#watching?.before();
+    const result = act();
+    this.#onCommit = this.#watching?.behind?.();
+    return result;
+  }
+
+  /** Called once that is committed. */
+  committed(): void {
+    this.#onCommit?.();
+    this.#onCommit = undefined;
   }
 }
 

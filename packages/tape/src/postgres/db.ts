@@ -9,7 +9,7 @@ import {
   type Values,
   type Words,
 } from '../db/db.ts';
-import { doingFirst, WriteCheck } from '../db/write-check.ts';
+import { doingFirst, type Watching, WriteCheck } from '../db/write-check.ts';
 import { type Elsewhere, nothingElsewhere } from '../origin/elsewhere.ts';
 import { Attempt, type SendNow } from './attempt.ts';
 import { type Answered, type ServerClock, timeQuestion } from './clock.ts';
@@ -159,8 +159,10 @@ export class PostgresDb implements Db {
 
   write<T>(act: () => T): T {
     const { statements } = this.#blocking?.locks ?? this.#locks ?? { statements: [] };
-    const check = () => this.#writeCheck.run();
-    return doingFirst(() => this.#transaction([begin, ...statements], act, check));
+    const watched = () => this.#writeCheck.run(act);
+    const result = doingFirst(() => this.#transaction([begin, ...statements], act, watched));
+    this.#writeCheck.committed();
+    return result;
   }
 
   tryWrite<T>(act: () => T): T {
@@ -179,8 +181,8 @@ export class PostgresDb implements Db {
     return this.write(act);
   }
 
-  checked<T>(check: () => void, act: () => T): T {
-    return this.#writeCheck.during(check, act);
+  watched<T>(watching: Watching, act: () => T): T {
+    return this.#writeCheck.during(watching, act);
   }
 
   read<T>(act: () => T): T {
@@ -226,13 +228,12 @@ export class PostgresDb implements Db {
     this.#within((attempt) => attempt.write(statement, orElse));
   }
 
-  #transaction<T>(first: readonly Statement[], act: () => T, check?: () => void): T {
+  #transaction<T>(first: readonly Statement[], act: () => T, whole = act): T {
     return this.#within((attempt) => {
       if (attempt.isOpen) return act();
       attempt.begin(first);
       try {
-        check?.();
-        const value = act();
+        const value = whole();
         attempt.commit(commit);
         return value;
       } catch (error) {

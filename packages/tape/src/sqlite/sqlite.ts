@@ -6,7 +6,7 @@
 import Database from 'better-sqlite3';
 import { crashPoint } from '../crash-point.ts';
 import type { Db, Params, Values } from '../db/db.ts';
-import { doingFirst, WriteCheck } from '../db/write-check.ts';
+import { doingFirst, type Watching, WriteCheck } from '../db/write-check.ts';
 import { TapeError } from '../errors.ts';
 import { type Elsewhere, nothingElsewhere } from '../origin/elsewhere.ts';
 import type { OnProgress } from '../progress.ts';
@@ -92,8 +92,7 @@ export class SqliteDb implements Db {
     this.#transactions ??= {
       savepoint: this.#db.transaction((act: () => unknown) => act()),
       transaction: this.#db.transaction((act: () => unknown) => {
-        this.#writeCheck.run();
-        const result = act();
+        const result = this.#writeCheck.run(act);
         crashPoint('commit/before');
         return result;
       }),
@@ -171,13 +170,14 @@ export class SqliteDb implements Db {
   write<T>(act: () => T): T {
     if (this.#db.inTransaction) return act();
     const result = doingFirst(() => this.#committed(act));
+    this.#writeCheck.committed();
     this.commits += 1;
     crashPoint('commit/after');
     return result;
   }
 
-  checked<T>(check: () => void, act: () => T): T {
-    return this.#writeCheck.during(check, act);
+  watched<T>(watching: Watching, act: () => T): T {
+    return this.#writeCheck.during(watching, act);
   }
 
   #committed<T>(act: () => T): T {

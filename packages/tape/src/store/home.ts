@@ -7,6 +7,7 @@ import { verifyReferences } from '../check/references.ts';
 import { rebuildUsage } from '../check/usage.ts';
 import { crashPoint } from '../crash-point.ts';
 import type { Db } from '../db/db.ts';
+import type { Watching } from '../db/write-check.ts';
 import { hex } from '../entry/hash.ts';
 import { baseFault, parseBase, quote } from '../entry/name.ts';
 import { TapeError } from '../errors.ts';
@@ -290,11 +291,11 @@ export class HomeStore implements TapeStore {
   }
 
   /**
-   * @internal Runs `act`, which must not wait. Each transaction of it that writes begins with `check`: where that throws, nothing
-   * of it is written. Behind a `ToDoFirst` it begins anew.
+   * @internal Runs `act`, which must not wait, and calls `watching` for each of its transactions that write. One for which `before`
+   * throws `ToDoFirst` begins anew.
    */
-  checked<T>(check: () => void, act: () => T): T {
-    return this.#at.db.checked(check, act);
+  watched<T>(watching: Watching, act: () => T): T {
+    return this.#at.db.watched(watching, act);
   }
 
   /** @internal Finds what was written and erased behind a place of the home, and whether an event with a name was. */
