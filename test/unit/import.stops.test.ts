@@ -329,7 +329,7 @@ describe.each(Object.entries(scenes))('an import of %s', (_, scene) => {
 
   test.each([
     ['begins anew', 'with the time of a record', true],
-    ['does not begin anew', 'that is none of its records', false],
+    ['does not begin anew', 'that is not one of its records', false],
   ])(
     '%s where something %s is erased elsewhere before any commit, and ends as one import',
     async (...[, , isOfIt]) => {

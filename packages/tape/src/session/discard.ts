@@ -6,7 +6,7 @@ import { entryAt } from '../tape/read.ts';
 import { selectTape, type TapeRow, tapeById } from '../tape/tape.ts';
 import type { ErasedEntry } from '../tape/written.ts';
 import { type Erasure, eraseTapes, hasContent } from './erase.ts';
-import { isRunning, removeProcess } from './import-process.ts';
+import { isRunning, removeProcess, withProcess } from './import-process.ts';
 import { notStaged } from './stage.ts';
 
 /** A staged session: an import writes it, or left it when it was killed. */
@@ -122,7 +122,7 @@ export function importsWithout(
       { id, keys: JSON.stringify(keys), times: JSON.stringify(times) },
     ) !== undefined;
   return db
-    .all<TapeRow>(`${selectTape} WHERE ${isUnfinished} ORDER BY t.id`)
+    .all<TapeRow>(`${selectTape} WHERE t.ulid IN (${withProcess}) AND ${isUnfinished}`)
     .filter((tape) => !isRunning(writer, tape) || hasCopy(tape))
     .map(({ ulid }) => ulid);
 }

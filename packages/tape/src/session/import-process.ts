@@ -23,6 +23,11 @@ export function removeProcess({ db }: Pick<Writer, 'db'>, { ulid }: Pick<TapeRow
   db.run('DELETE FROM home WHERE key = @key', { key: keyOf(ulid) });
 }
 
+const prefix = 'import:';
+
+/** Selects the ids of the sessions that have a note. */
+export const withProcess: string = `SELECT substr(key, ${prefix.length + 1}) FROM home WHERE substr(key, 1, ${prefix.length}) = '${prefix}'`;
+
 /** How long after its last write a process counts as running of which this machine can tell nothing, in milliseconds. */
 const trustMs = 30_000;
 
@@ -38,5 +43,5 @@ export function isRunning(
 }
 
 function keyOf(ulid: string): string {
-  return `import:${ulid}`;
+  return `${prefix}${ulid}`;
 }

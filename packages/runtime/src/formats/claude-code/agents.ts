@@ -160,7 +160,7 @@ export class AgentNotes {
     for (const block of blocksOf(record)) {
       const call = block.type === 'tool_result' ? text(block.tool_use_id) : undefined;
       if (call === undefined) continue;
-      // A later call goes on with what the first one started.
+      // A later call resumes what the first one started.
       if (named !== undefined && !this.#calls.has(named)) this.#calls.set(named, call);
       if (waits) this.#results.set(call, { as: block.is_error === true ? 'failed' : 'completed' });
     }
