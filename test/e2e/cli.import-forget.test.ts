@@ -37,7 +37,7 @@ function records(sessionId: string, turns: readonly (readonly [of: string, n: nu
   return turns.flatMap(([of, n, parent = n - 1]) => {
     const shared = {
       sessionId,
-      cwd: `/work/${sessionId}`,
+      cwd: `/srv/${sessionId}`,
       isSidechain: false,
       timestamp: '2026-01-02T03:04:05.000Z',
     };
@@ -133,7 +133,7 @@ test('all of a conversation is erased: branches, subagents, titles, copies, and 
   expect(texts.filter((text) => !/aardvark [bc] /.test(text))).toEqual([]);
   expect(at.holds(`${secretWord} a `)).toEqual([]);
   expect(at.holds(`${secretWord} title`)).toEqual([]);
-  expect(at.holds('/work/a')).toEqual([]);
+  expect(at.holds('/srv/a')).toEqual([]);
   expect((await at.run('check')).code).toBe(0);
   // What is forgotten stays so when it grows, and its copy goes on.
   at.write('a.jsonl', [...records('a', turns('a0 a1 a3')), titled('a')]);
@@ -155,7 +155,7 @@ test.each([
     const file = (of: string, list: string) =>
       records(of, turns(list)).map((one) => ({
         ...one,
-        ...{ cwd: '/work', forkedFrom: undefined },
+        ...{ cwd: '/srv', forkedFrom: undefined },
         ...(one.uuid === uuid(of, 2) && { parentUuid: uuid('a', 1) }),
       }));
     for (const one of order) {
@@ -213,7 +213,7 @@ test('a copy is known by what its records say: in another directory, under other
   const at1 = (n: number) => `2026-01-02T03:04:0${n}.000Z`;
   const said = (sessionId: string, id: string, texts: readonly string[]) =>
     texts.map((text, n) => ({
-      ...{ type: 'user', sessionId, cwd: `/work/${sessionId}`, isSidechain: false, timestamp: at1(n) },
+      ...{ type: 'user', sessionId, cwd: `/srv/${sessionId}`, isSidechain: false, timestamp: at1(n) },
       uuid: `${id}${n}`,
       parentUuid: n === 0 ? null : `${id}${n - 1}`,
       message: { role: 'user', content: text },
@@ -252,7 +252,7 @@ test('what was redacted in a source before it is forgotten goes from its copies,
       ...{
         type: 'user',
         sessionId,
-        cwd: '/work',
+        cwd: '/srv',
         isSidechain: false,
         timestamp: `2026-01-02T03:04:05.00${n + 1}Z`,
       },

@@ -22,7 +22,7 @@ import { tempHome } from '../support/temp-home.ts';
 const projects = '.claude/projects';
 
 /** A transcript of some turns, each session at a time of its own. */
-function transcript(sessionId: string, turns: number, cwd = '/work/app'): string {
+function transcript(sessionId: string, turns: number, cwd = '/srv/app'): string {
   const timestamp = `2026-01-02T03:04:05.${sessionId.replace(/\D/g, '').padStart(3, '0')}Z`;
   return Array.from({ length: turns * 2 }, (_, i) => {
     const role = i % 2 === 0 ? 'user' : 'assistant';
@@ -82,7 +82,7 @@ test('without a file, what is new on this machine is imported, once, with a line
   expect(await user.imports()).toMatchObject({
     ...{ sessions: 2, entries: 8, names: ['s1', 's2'], left_out: [], gone: [] },
     files: [
-      { session: 's1', seen: 'new', entries: 5, project: '/work/app', counts: { messages: 4 } },
+      { session: 's1', seen: 'new', entries: 5, project: '/srv/app', counts: { messages: 4 } },
       { session: 's2', seen: 'new', entries: 3 },
     ],
   });
@@ -197,7 +197,7 @@ test('where nothing is found, the import says where it looked, and how to name a
   writeFileSync(user.home.file('config.yaml'), `import:\n  roots: ['${user.dir.file('backup')}']\n`);
   mkdirSync(user.file('a'), { recursive: true });
   writeFileSync(user.file('a/s1.jsonl'), transcript('s1', 1));
-  const narrowed = await user.says('import', '--dry-run', '--project', '/work/other', '--since', '2h');
+  const narrowed = await user.says('import', '--dry-run', '--project', '/srv/other', '--since', '2h');
   const where = `~/${projects}, ~/backup, for what --project and --since name alone`;
   expect(looked.exec(narrowed.stderr)?.[1]).toBe(where);
   expect((await user.says('check')).stderr).toContain('tape import');
@@ -515,7 +515,7 @@ test('a session that was deleted or is in use takes nothing, and keeps no other 
 test('a branch that was deleted here is named, takes nothing, and has no check warn of its file', async () => {
   const record = (uuid: string, parentUuid: string | null, role: string) =>
     `${JSON.stringify({
-      ...{ type: role, uuid, parentUuid, sessionId: 's1', cwd: '/work/app', isSidechain: false },
+      ...{ type: role, uuid, parentUuid, sessionId: 's1', cwd: '/srv/app', isSidechain: false },
       message: { id: `m-${uuid}`, role, content: [{ type: 'text', text: uuid }] },
     })}\n`;
   const turn = (user: string, answer: string, parent: string | null) =>

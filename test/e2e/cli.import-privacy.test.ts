@@ -20,7 +20,7 @@ import { tempHome } from '../support/temp-home.ts';
 function transcript(sessionId: string, more: object = {}, text = 'Hello'): string {
   const shared = {
     sessionId,
-    cwd: '/work/app',
+    cwd: '/srv/app',
     isSidechain: false,
     timestamp: '2026-01-02T03:04:05.000Z',
     ...more,
@@ -205,7 +205,7 @@ test('a line end in the name of a file begins no line', async () => {
 
 test('no field of a transcript steers the terminal', async () => {
   const evil = '\u{1b}]0;owned\u{7}\u{1b}[2J\u{9b}31m\u{202e}\r\u{8}';
-  const record = { cwd: `/work/${evil}`, gitBranch: evil, version: evil, slug: evil, tool: `Read${evil}` };
+  const record = { cwd: `/srv/${evil}`, gitBranch: evil, version: evil, slug: evil, tool: `Read${evil}` };
   const title = `${JSON.stringify({ type: 'custom-title', customTitle: `Title ${evil}`, sessionId: evil })}\n`;
   using user = userWith({
     [`${p}${evil}/${evil}.jsonl`]: transcript(evil, record, evil) + title,

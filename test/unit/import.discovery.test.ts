@@ -39,7 +39,7 @@ function homeWith(files: Readonly<Record<string, string | Uint8Array>>): string 
   return home;
 }
 
-const claude = (sessionId: string, cwd = '/work/app') =>
+const claude = (sessionId: string, cwd = '/srv/app') =>
   `${JSON.stringify({ type: 'mode', sessionId })}\n${JSON.stringify({
     ...{ type: 'user', uuid: `${sessionId}-1`, parentUuid: null, sessionId, cwd, isSidechain: false },
     ...{ timestamp: '2026-01-02T03:04:05.000Z', message: { role: 'user', content: 'Hello' } },
@@ -49,7 +49,7 @@ const agent = (sessionId: string, agentId: string) =>
     ...{ type: 'user', uuid: `${agentId}-1`, parentUuid: null, sessionId, agentId, isSidechain: true },
     message: { role: 'user', content: 'Look' },
   })}\n`;
-const rollout = `${JSON.stringify({ type: 'session_meta', payload: { id: 'r1', cwd: '/work/app' } })}\n`;
+const rollout = `${JSON.stringify({ type: 'session_meta', payload: { id: 'r1', cwd: '/srv/app' } })}\n`;
 
 async function found(home: string, more: Partial<Search> = {}) {
   const discovery = await discover({ place: { env: {}, home }, tools: transcriptTools, ...more });
@@ -59,18 +59,18 @@ async function found(home: string, more: Partial<Search> = {}) {
 
 describe('where transcripts are', () => {
   const home = homeWith({
-    '.claude/projects/-work-app/s1.jsonl': claude('s1'),
-    '.claude/projects/-work-app/s1/subagents/agent-a1.jsonl': agent('s1', 'a1'),
-    '.claude/projects/-work-app/s1/subagents/agent-a1.meta.json': '{"agentType":"x"}',
-    '.claude/projects/-work-app/s1/subagents/workflows/w1/agent-b1.jsonl': agent('s1', 'b1'),
-    '.claude/projects/-work-app/s1/subagents/workflows/w1/journal.jsonl': '{"type":"started"}\n',
-    '.claude/projects/-work-app/s1/tool-results/t1.txt': 'output',
-    '.claude/projects/-work-app/s2.jsonl.zst': zstdCompressSync(Buffer.from(claude('s2', '/work/other'))),
-    '.claude/projects/-work-app/empty.jsonl': '',
+    '.claude/projects/-srv-app/s1.jsonl': claude('s1'),
+    '.claude/projects/-srv-app/s1/subagents/agent-a1.jsonl': agent('s1', 'a1'),
+    '.claude/projects/-srv-app/s1/subagents/agent-a1.meta.json': '{"agentType":"x"}',
+    '.claude/projects/-srv-app/s1/subagents/workflows/w1/agent-b1.jsonl': agent('s1', 'b1'),
+    '.claude/projects/-srv-app/s1/subagents/workflows/w1/journal.jsonl': '{"type":"started"}\n',
+    '.claude/projects/-srv-app/s1/tool-results/t1.txt': 'output',
+    '.claude/projects/-srv-app/s2.jsonl.zst': zstdCompressSync(Buffer.from(claude('s2', '/srv/other'))),
+    '.claude/projects/-srv-app/empty.jsonl': '',
     '.claude/settings.json': '{}',
     '.codex/sessions/2026/01/02/rollout-1.jsonl': rollout,
     '.codex/archived_sessions/rollout-2.jsonl': rollout.replace('r1', 'r2'),
-    '.pi/agent/sessions/--work--/1_a.jsonl': `${JSON.stringify({ type: 'session', version: 3, id: 'p1', cwd: '/work' })}\n`,
+    '.pi/agent/sessions/--srv--/1_a.jsonl': `${JSON.stringify({ type: 'session', version: 3, id: 'p1', cwd: '/srv' })}\n`,
     'profiles/two/projects/x/s3.jsonl': claude('s3'),
     'backup/s4.jsonl': claude('s4'),
     'backup/notes.jsonl': '{"a":1}\n',
@@ -89,13 +89,13 @@ describe('where transcripts are', () => {
       project,
     ]);
     expect(about).toEqual([
-      ['claude-code', 's1/agent-a1', 'subagent', 's1', '/work/app'],
-      ['claude-code', 's1/agent-a1.meta.json', 'part', 's1', '/work/app'],
-      ['claude-code', 's1/agent-b1', 'subagent', 's1', '/work/app'],
-      ['claude-code', 's1/journal.jsonl', 'part', 's1', '/work/app'],
-      ['claude-code', 's1/t1.txt', 'part', 's1', '/work/app'],
-      ['claude-code', 's1', 'main', 's1', '/work/app'],
-      ['claude-code', 's2', 'main', 's2', '/work/other'],
+      ['claude-code', 's1/agent-a1', 'subagent', 's1', '/srv/app'],
+      ['claude-code', 's1/agent-a1.meta.json', 'part', 's1', '/srv/app'],
+      ['claude-code', 's1/agent-b1', 'subagent', 's1', '/srv/app'],
+      ['claude-code', 's1/journal.jsonl', 'part', 's1', '/srv/app'],
+      ['claude-code', 's1/t1.txt', 'part', 's1', '/srv/app'],
+      ['claude-code', 's1', 'main', 's1', '/srv/app'],
+      ['claude-code', 's2', 'main', 's2', '/srv/other'],
       ['codex', 'rollout-1.jsonl', 'main', 'rollout-1.jsonl', undefined],
       ['codex', 'rollout-2.jsonl', 'main', 'rollout-2.jsonl', undefined],
       ['pi', '1_a.jsonl', 'main', '1_a.jsonl', undefined],
@@ -192,14 +192,14 @@ describe('where transcripts are', () => {
     expect((await found(home, { tool: 'pi' })).files.map(({ session }) => session)).toEqual(['1_a.jsonl']);
     const main = async (more: Partial<Search>) =>
       (await found(home, more)).files.filter(({ role }) => role === 'main').map(({ session }) => session);
-    expect(await main({ project: '/work/app' })).toEqual(['s1']);
-    expect(await main({ project: '/work' })).toEqual(['s1', 's2']);
-    expect(await main({ project: '/work/ap' })).toEqual([]);
+    expect(await main({ project: '/srv/app' })).toEqual(['s1']);
+    expect(await main({ project: '/srv' })).toEqual(['s1', 's2']);
+    expect(await main({ project: '/srv/ap' })).toEqual([]);
     const old = async (path: string) => {
       utimesSync(path, 1000, 1000);
       return await main({ tool: 'claude-code', since: 2_000_000 });
     };
-    const { files } = await found(home, { project: '/work/app' });
+    const { files } = await found(home, { project: '/srv/app' });
     const [first, ...others] = files.map(({ path }) => path).toSorted((a, b) => a.length - b.length);
     // One file that changed has its conversation read.
     expect(await old(first ?? '')).toEqual(['s1', 's2']);
@@ -211,17 +211,17 @@ describe('where transcripts are', () => {
 describe('what is left out', () => {
   const files = {
     '.claude/projects/a/s1.jsonl': claude('s1', '/secret/app'),
-    '.claude/projects/b/s2.jsonl': claude('s2', '/work/app'),
-    '.claude/projects/b/s3.jsonl': claude('s3', '/work/app/private'),
+    '.claude/projects/b/s2.jsonl': claude('s2', '/srv/app'),
+    '.claude/projects/b/s3.jsonl': claude('s3', '/srv/app/private'),
   };
 
   test.each<[string, readonly string[], readonly string[]]>([
     ['nothing', [], ['s1', 's2', 's3']],
     ['a project', ['/secret/'], ['s2', 's3']],
-    ['a project and all below it', ['/work/app'], ['s1']],
+    ['a project and all below it', ['/srv/app'], ['s1']],
     ['a folder of transcripts', ['~/.claude/projects/b/'], ['s1']],
     ['names at each depth', ['private', 's1.jsonl'], ['s2']],
-    ['all but one', ['/work/app/*', '!/work/app/private/'], ['s1', 's3']],
+    ['all but one', ['/srv/app/*', '!/srv/app/private/'], ['s1', 's3']],
   ])(
     'configured patterns are those of .gitignore, for paths and working directories: %s',
     async (_, exclude, sessions) => {

@@ -190,10 +190,10 @@ test('a conversation is forgotten as a whole, under each path and after a restar
 
 test('what an import that was under way writes of a conversation takes back nothing of its forgetting', async () => {
   const file = join(dir, 'late.jsonl');
-  const about = { project: '/work/one', first: '2026-03-01T10:00:00.000Z' };
+  const about = { project: '/srv/one', first: '2026-03-01T10:00:00.000Z' };
   const source = await read(fileOf('{"a":1}\n'), 'one');
   const moved = { ...source, path: `${source.path}.moved` };
-  const other = { ...(await read(fileOf('{"b":2}\n'), 'two')), project: '/work/two' };
+  const other = { ...(await read(fileOf('{"b":2}\n'), 'two')), project: '/srv/two' };
   const late = SourceTable.open(file);
   late.put([{ ...source, ...about }, other]);
   SourceTable.open(file).forget([{ ...source, forgottenAt: 5 }]);
@@ -206,9 +206,9 @@ test('what an import that was under way writes of a conversation takes back noth
     [source.path, 5],
     [moved.path, 5],
   ]);
-  expect(table.all.map(({ project }) => project).filter((one) => one !== undefined)).toEqual(['/work/two']);
+  expect(table.all.map(({ project }) => project).filter((one) => one !== undefined)).toEqual(['/srv/two']);
   table.searched(7);
-  expect(readFileSync(file, 'utf8')).not.toContain('/work/one');
+  expect(readFileSync(file, 'utf8')).not.toContain('/srv/one');
   expect(SourceTable.open(file).isForgotten({ tool: 'claude-code', main: 'one' })).toBe(true);
   expect(SourceTable.open(file)).toMatchObject({ all: { length: 3 }, lastImport: 7 });
 });

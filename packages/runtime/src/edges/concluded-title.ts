@@ -1,5 +1,5 @@
 import type { Entry, HomeStore } from '@tapedeck/tape';
-import { isObject, titleEvent } from '@tapedeck/tape/internal';
+import { titleEvent } from '@tapedeck/tape/internal';
 import type { Likely } from '../copies/alike.ts';
 import { copiesIn } from '../copies/copies.ts';
 import { resemblanceIn } from '../copies/resemblance.ts';
@@ -7,9 +7,8 @@ import { isErased } from '../imported/erased.ts';
 import { firstPromptIn, ownPrompt } from '../imported/first-prompt.ts';
 import { shownMessages } from '../imported/first-said.ts';
 import { knownSessionsIn } from '../imported/known-sessions.ts';
-import { text } from '../plan/text.ts';
 import { appendBeside } from './beside.ts';
-import { concludedTitle, importedTitles } from './titles.ts';
+import { concludedTitle, importedTitles, isConcluded, titleIn } from './titles.ts';
 
 /**
  * The title of a conversation that begins as others do: the first prompt that those before it do not have, or else its first
@@ -45,11 +44,10 @@ function* beforeErased(messages: Iterable<Entry>): Generator<Entry> {
 /** Gives a session a title, where its source gives it none, and a list would show another one: that of its own entries. */
 function conclude(store: HomeStore, id: string, find: () => string | undefined): void {
   const [last] = [...store.entries.read(id, { own: true, name: titleEvent })].slice(-1);
-  const said = last !== undefined && isObject(last.payload) ? last.payload : undefined;
-  const isGiven = last === undefined ? store.sessions.find(id)?.title !== undefined : said?.derived !== true;
+  const isGiven = last === undefined ? store.sessions.find(id)?.title !== undefined : !isConcluded(last);
   if (isGiven) return;
   const title = find();
-  const shown = said === undefined ? ownPrompt(store, id) : text(said.title);
+  const shown = last === undefined ? ownPrompt(store, id) : titleIn(last);
   if (title === undefined || title === shown) return;
   appendBeside(store, id, [concludedTitle(title, importedTitles(store, id).length + 1)]);
 }

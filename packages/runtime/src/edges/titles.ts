@@ -1,5 +1,6 @@
 import { type Draft, type Entry, type HomeStore, note } from '@tapedeck/tape';
-import { titleEvent, titleLine } from '@tapedeck/tape/internal';
+import { isObject, titleEvent, titleLine } from '@tapedeck/tape/internal';
+import { text } from '../plan/text.ts';
 import { appendBeside } from './beside.ts';
 
 const keyPrefix = 'import:title';
@@ -30,6 +31,11 @@ export function importedTitles(store: HomeStore, session: string): readonly Entr
   );
 }
 
+/** The title that an event gives; undefined where it was erased. */
+export function titleIn({ payload }: Pick<Entry, 'payload'>): string | undefined {
+  return isObject(payload) ? text(payload.title) : undefined;
+}
+
 /** The event of the nth title that a session got from its source. */
 export function titleDraft(title: string, n = 1): Draft {
   return { ...note(titleEvent, { title, source: 'import' }), key: `${keyPrefix}:${n}` };
@@ -38,4 +44,9 @@ export function titleDraft(title: string, n = 1): Draft {
 /** That of a title which an import concluded: the source gives none, and what it says gives way to one. */
 export function concludedTitle(title: string, n: number): Draft {
   return { ...note(titleEvent, { title, source: 'import', derived: true }), key: `${keyPrefix}:${n}` };
+}
+
+/** Whether an import concluded the title that an event gives. */
+export function isConcluded({ payload }: Pick<Entry, 'payload'>): boolean {
+  return isObject(payload) && payload.derived === true;
 }

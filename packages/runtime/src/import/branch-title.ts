@@ -1,6 +1,5 @@
 import type { HomeStore } from '@tapedeck/tape';
-import { isObject } from '@tapedeck/tape/internal';
-import { importedTitles } from '../edges/titles.ts';
+import { importedTitles, titleIn } from '../edges/titles.ts';
 import { firstPromptIn, ownPrompt } from '../imported/first-prompt.ts';
 import { importedIn } from '../imported/imported.ts';
 import { wholeDraft } from '../plan/later-draft.ts';
@@ -22,7 +21,8 @@ export function titleOfBranch(
   if (from === undefined || info === undefined) return undefined;
   const titles = importedTitles(store, session);
   if (titles.length === 0 && info.title !== undefined) return undefined;
-  const shown = titles.length > 0 ? titleIn(titles.at(-1)?.payload) : ownPrompt(store, session);
+  const last = titles.at(-1);
+  const shown = last === undefined ? ownPrompt(store, session) : titleIn(last);
   const promptOf = (erased: ReadonlySet<string>): string | undefined => {
     const said = notErased(writing, { from, to: conversation.spine.length, erased });
     return firstPromptIn(said.filter(({ kind }) => kind === 'message').map(wholeDraft));
@@ -31,8 +31,4 @@ export function titleOfBranch(
   // What was erased in the session is no title of it.
   const title = promptOf(importedIn(store, session, conversation.base).erased);
   return title === shown ? undefined : title;
-}
-
-function titleIn(payload: unknown): string | undefined {
-  return isObject(payload) && typeof payload.title === 'string' ? payload.title : undefined;
 }

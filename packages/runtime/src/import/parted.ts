@@ -65,7 +65,7 @@ function hidesOther(
     const before = entry.kind === 'message' ? entryAt(store, session, entry) : undefined;
     if (before === undefined) return rewritten;
     // Of an answer, a part had come: then, or to this older copy.
-    return begins(before, now) ? false : begins(now, before) || rewritten;
+    return !begins(before, now) && (rewritten || begins(now, before));
   });
 }
 

@@ -66,9 +66,7 @@ function discardAll({ db, writer }: Connection, ids: readonly string[]): number 
   return erased;
 }
 
-/**
- * Runs an act that erases content, and erases then what imports have of it that are not finished.
- */
+/** Runs an act that erases content, and then erases what unfinished imports have of it. */
 export function erasingImports<T>(at: Connection, act: () => T): T {
   const before = homeHead(at.db);
   const done = act();
