@@ -589,6 +589,22 @@ test('a copy in pieces whose answers name no request counts none that its source
   expect(stateOf(store).output).toBe(5 + 2 + 2);
 });
 
+test('answers of one millisecond in two sessions, of which no record names a request, count each', () => {
+  const answered = (session: string): readonly Raw[] =>
+    original.slice(0, 2).map(({ requestId: _, ...one }) => ({
+      ...{ ...one, sessionId: session, uuid: `${session}-${one.uuid}` },
+      parentUuid: one.parentUuid === null ? null : `${session}-${one.parentUuid}`,
+      message: { ...(one.message as object), ...(one.type === 'assistant' && { id: `msg_${session}` }) },
+    }));
+  const store = openStore();
+  // A subagent has other prompts than its session: what both say is no copy.
+  const asked = answered('s-2').map((one) =>
+    one.type === 'user' ? { ...one, message: { role: 'user', content: 'something else' } } : one,
+  );
+  for (const file of [answered('s-1'), asked]) take(store, file);
+  expect(stateOf(store).output).toBe(2 * 5);
+});
+
 test('an answer that was arriving when a session was resumed under new ids counts once, whichever of them has it first', () => {
   const records = [
     person({ uuid: 'u1' }, 'plan it'),

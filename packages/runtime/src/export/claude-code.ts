@@ -108,8 +108,11 @@ class RecordWriter {
   ): JsonObject {
     const { meta, hash } = entry;
     const { input, output, reasoning, cacheRead, cacheWrite } = recordedUsage(meta) ?? noTokens;
+    // Some providers give one id to several answers, which an import would take for one.
+    const recorded =
+      meta.source === 'import' && typeof meta.response === 'string' ? meta.response : undefined;
     const message = {
-      id: `msg_${hash.slice(0, 24)}`,
+      id: recorded ?? `msg_${hash.slice(0, 24)}`,
       type: 'message',
       role: 'assistant',
       model: typeof meta.model === 'string' ? meta.model : '<synthetic>',

@@ -236,11 +236,15 @@ export function contentMark(payload: string, meta: string): string {
   return sha256(`${meta}\n${payload}`).slice(0, 32);
 }
 
-/** What the request of an answer is known by: the id that the provider gave it or, where no record names that, when it was answered. */
+/**
+ * What the request of an answer is known by: the id that the provider gave it or, where no record names that, when which model
+ * answered, and the id of the answer. Several models can answer in one millisecond; some proxies give one id to all answers.
+ */
 export function requestOf({ meta }: Pick<Draft, 'meta'>): string | undefined {
-  const { requestId, model, timestamp } = meta ?? {};
+  const { requestId, response, model, timestamp } = meta ?? {};
   if (typeof requestId === 'string') return requestId;
-  return typeof model === 'string' && typeof timestamp === 'string' ? `${model} ${timestamp}` : undefined;
+  if (typeof model !== 'string' || typeof timestamp !== 'string') return undefined;
+  return [model, timestamp, ...(typeof response === 'string' ? [response] : [])].join(' ');
 }
 
 /** Whether an import wrote a rewind, since its source left what it hides, or has something else there. */

@@ -27,12 +27,14 @@ import type { RecordTurn } from './turns.ts';
 /** An assistant message. */
 export function messageDraft(record: CodeRecord, { parts }: Message, usage?: MessageUsage): Draft {
   const { raw } = record;
-  const model = isObject(raw.message) ? text(raw.message.model) : undefined;
+  const { id, model } = isObject(raw.message) ? raw.message : {};
+  const requestId = text(raw.requestId);
   const meta = origin(record, {
     provider: 'anthropic',
-    model,
+    model: text(model),
     usage: usage && { ...usage },
-    requestId: text(raw.requestId),
+    requestId,
+    response: requestId === undefined ? text(id) : undefined,
   });
   return { ...assistant(parts, meta), key: record.key };
 }
