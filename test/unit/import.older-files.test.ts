@@ -100,6 +100,30 @@ describe('an older file of a session hides nothing that a newer one brought', ()
   });
 });
 
+describe('an older file of a session', () => {
+  const titled = (title: string) => ({ type: 'custom-title', customTitle: title, sessionId: id });
+
+  test('gives it no title that it had before', async () => {
+    const { newer, older, store, read } = places();
+    const begun = [...records.slice(0, 2), titled('The first title')];
+    writeFileSync(newer, jsonl([...begun, ...records.slice(2), titled('The title by now')]));
+    writeFileSync(older, jsonl(begun));
+    for (const path of [newer, older]) await read(path);
+    expect(store.sessions.find(id)?.title).toBe('The title by now');
+  });
+
+  test('brings the records that it alone has, such as a title that it got since', async () => {
+    const { newer, older, store, read } = places();
+    writeFileSync(newer, jsonl([...records, titled('The title here')]));
+    writeFileSync(older, jsonl([...records.slice(0, 2), titled('The title there')]));
+    for (const path of [newer, older, newer]) await read(path);
+    expect(store.sessions.list()).toMatchObject([{ session: id, title: 'The title there' }]);
+    const titles = [...store.entries.read(id, { kind: 'x-claude-code' })].map(({ payload }) => payload);
+    expect(titles).toEqual([titled('The title here'), titled('The title there')]);
+    expect(textsOf(store)[0]?.[1]).toHaveLength(6);
+  });
+});
+
 test('a file that is seen shorter for a while goes on in its session, also where a call had no result', async () => {
   const open = [
     ...records.slice(0, 3),

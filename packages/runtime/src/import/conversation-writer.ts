@@ -1,14 +1,11 @@
 import type { ForkRequest, HomeStore } from '@tapedeck/tape';
 import { copiedIn, isAsItWas } from '../copies/copied.ts';
-import { copiesIn } from '../copies/copies.ts';
 import { countedElsewhere } from '../copies/counted-elsewhere.ts';
-import { showing } from '../copies/walk.ts';
 import { forkOf, placeAt, sharedWith } from '../edges/fork-of.ts';
 import { isRefusal } from '../edges/refusal.ts';
-import { changeOf, saysNothingNew, spineOf } from '../imported/change.ts';
-import { firstKeyIn } from '../imported/first-said.ts';
-import { importedIn, nothingImported, type Shown } from '../imported/imported.ts';
-import { originOf, sourceOf } from '../imported/origins.ts';
+import { changeOf, spineOf } from '../imported/change.ts';
+import { nothingImported, type Shown } from '../imported/imported.ts';
+import { originOf } from '../imported/origins.ts';
 import { withRefs } from '../imported/refs.ts';
 import type { Base } from '../plan/plan.ts';
 import { appendDrafts, bothOf } from './append-drafts.ts';
@@ -16,10 +13,11 @@ import { batchOf } from './batch.ts';
 import { beginningOf, continuationNotes, exportNotes } from './beginning.ts';
 import { type Forking, forkSession } from './fork-session.ts';
 import { createInPieces } from './in-pieces.ts';
+import { asOlderCopy } from './older-copy.ts';
 import { isCode, isOvertaken, triesMax } from './overtaken.ts';
 import { isParted } from './parted.ts';
 import { readCopy } from './read-fork.ts';
-import { beforeRewind, knownIn, type ReadTape, readTape } from './read-tape.ts';
+import { beforeRewind, type ReadTape, readTape } from './read-tape.ts';
 import { nothing, type Reconciled } from './reconciled.ts';
 import type { Writing } from './writing.ts';
 import { WrittenSession } from './written-session.ts';
@@ -129,8 +127,11 @@ export class ConversationWriter {
       const session = this.#session.name;
       // Another import of the same source may have begun the fork, which is then compared like any other session.
       const isNew = begin !== undefined && originOf(this.#store, session) === undefined;
-      const tape = readTape(this.#store, this.#writing, { session, others: this.#session.others, isNew });
-      if (!isNew && isParted(this.#store, this.#writing, { ...tape, session })) return this.#goOnBeside(tape);
+      const { others } = this.#session;
+      const read = readTape(this.#store, this.#writing, { session, others, isNew });
+      const isPart = !isNew && isParted(this.#store, this.#writing, { ...read, session });
+      const tape = isPart ? asOlderCopy(this.#store, this.#writing, read, { session, others }) : read;
+      if (tape === undefined) return this.#goOnBeside(read);
       const left = isNew ? new Set<string>() : leftOf(tape);
       // What a branch counts by now of what comes counts there.
       if (left.size > 0 && this.#writing.onLeaving(session, left)) continue;
@@ -138,7 +139,8 @@ export class ConversationWriter {
       const batch = batchOf(this.#writing.conversation, tape, first);
       try {
         const wrote = appendDrafts(this.#store, session, batch, tape.hash);
-        return this.#receipt({ created: isNew && wrote.added > 0, ...wrote });
+        const created = isNew && wrote.added > 0;
+        return this.#receipt({ created, ...wrote, ...(isPart && { isBehind: true as const }) });
       } catch (error) {
         if (!isOvertaken(error) || tries >= triesMax) throw error;
         tries += 1;
@@ -148,14 +150,10 @@ export class ConversationWriter {
 
   #goOnBeside(tape: ReadTape): Reconciled {
     const { conversation } = this.#writing;
-    const { imported } = tape;
+    const { imported, change } = tape;
     const parent = this.#session.name;
     const before = beforeRewind(this.#store, this.#writing, { ...tape, session: parent });
-    const same = before?.same ?? tape.change.same;
-    // A source that only has less than before, such as an older copy of it.
-    if (same === conversation.spine.length || saysNothingNew(conversation, imported) || this.#isInBranch())
-      return this.#receipt({ ...nothing, isBehind: true });
-    const last = before?.rewindTo ?? spineOf(imported.shown)[same - 1]?.seq;
+    const last = before?.rewindTo ?? spineOf(imported.shown)[change.same - 1]?.seq;
     const cut = last ?? conversation.base?.cut;
     this.#session.goBeside(cut ?? 1);
     return this.#fork(
@@ -163,24 +161,6 @@ export class ConversationWriter {
       { ...placeAt(this.#store, parent, cut), kind: 'session' },
       { begin: (...its) => [...this.#beginning(...its), ...exportNotes(this.#writing)] },
     );
-  }
-
-  /**
-   * Whether a branch of the source, deleted or not, or of what it is a copy of, has all of the conversation: the source is an
-   * older copy of one in which a prompt was typed anew since.
-   */
-  #isInBranch(): boolean {
-    const { plan, conversation } = this.#writing;
-    const copies = copiesIn(this.#store);
-    const branches = copies.branchesOf(sourceOf(plan.format, plan.session)).map(([id]) => id);
-    const settled = { ...conversation, spine: conversation.spine.slice(0, conversation.settled) };
-    const family = copies.family(firstKeyIn(conversation));
-    const other = family && showing(family, settled);
-    const ids = [this.#session.name, ...branches, ...(other === undefined ? [] : [other.id])];
-    const all = ids.map((id) => importedIn(this.#store, id));
-    const known = new Set(all.flatMap((one) => [...one.known]));
-    const beside = knownIn(this.#store, this.#session.others);
-    return all.some((one) => saysNothingNew(conversation, { ...one, known, beside }));
   }
 
   /** A new session without a parent, which appears when all of it is written. */

@@ -78,11 +78,13 @@ export function reconcileOnce(
   for (const conversation of plan.conversations.slice(count)) writer.write(conversation);
   linkAll(plan.conversations.slice(count));
   // Titles and reports are content of the source, too.
-  for (const { conversation, session, refused, created, added } of writer.done) {
+  for (const { conversation, session, refused, created, added, isBehind } of writer.done) {
+    const isNothing = !created && added === 0;
     // An export that no program continued says nothing of the session from which it was made.
-    const isExport = known.exported !== undefined && !created && added === 0;
+    const isExport = known.exported !== undefined && isNothing;
     if (refused !== undefined || isExport) continue;
-    saveTitle(store, session, writer.titleOf(conversation));
+    // The title of an older copy may be one that the session had before.
+    if (isBehind !== true || !isNothing) saveTitle(store, session, writer.titleOf(conversation));
     recordDerived(store, session, { derived: known.edgesOf(conversation) }, conversation);
   }
   mergeEnded(store, plan, (key) => placed(key)?.session);
