@@ -107,6 +107,13 @@ test('the file keeps its mode, and behind a link it is the file that changes; se
     env: { ...at.env, CLAUDE_CONFIG_DIR: at.dir.file('other') },
   });
   expect(jsonError(dangling)).toMatchObject({ code: 'CLI_BAD_CONFIG' });
+  const long = await at.home.here(['import', '--install', '--yes', '--json'], {
+    env: { ...at.env, CLAUDE_CONFIG_DIR: `/${'x'.repeat(300)}` },
+  });
+  expect(jsonError(long)).toMatchObject({
+    code: 'CLI_BAD_CONFIG',
+    message: expect.stringMatching(/^cannot use '\/x+\/settings.json': ENAMETOOLONG/),
+  });
 });
 
 test('a lock that a killed process left on the settings keeps nothing from being written', async () => {

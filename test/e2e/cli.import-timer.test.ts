@@ -31,6 +31,7 @@ test('with systemd a timer and its service are written and started, and removed 
   const log = () => readFileSync(at.dir.file('systemctl.log'), 'utf8');
   expect(log()).toMatch(/--user daemon-reload\n--user enable --now tape-import.timer\n$/);
   expect(await at.runs('--install', '--timer', '--yes')).toMatchObject({ state: 'unchanged' });
+  expect((await at.run('--install', '--timer', '--yes')).stdout).toContain('.timer have it already');
   expect(await at.runs('--uninstall', '--timer', '--yes')).toMatchObject({
     by: 'systemd',
     places,
@@ -79,6 +80,11 @@ test('on macOS an agent of launchd is written and loaded', async () => {
     '</dict',
     '</plist',
   ]);
+  // Python has a parser of XML; where it is not, that no comment has two hyphens has to do.
+  for (const [, inside] of text.matchAll(/<!--([\s\S]*?)-->/g)) expect(inside).not.toContain('--');
+  const load = 'import plistlib, sys; print(plistlib.load(open(sys.argv[1], "rb"))["ProgramArguments"][-1])';
+  const loaded = spawnSync('python3', ['-c', load, file], { encoding: 'utf8' });
+  if (loaded.error === undefined) expect(loaded).toMatchObject({ status: 0, stdout: `${home}\n` });
   const domain = `gui/${process.getuid?.()}`;
   const log = () => readFileSync(at.dir.file('launchctl.log'), 'utf8');
   expect(log()).toContain(`bootout ${domain}/tapedeck.import\nbootstrap ${domain} ${file}\n`);

@@ -96,7 +96,7 @@ function sentence({ act, places, state, isTimer = false }: Said): string {
   if (state === 'installed') return `Installed in ${where} (undo with: tape import --uninstall${option})`;
   if (state === 'removed') return `Removed from ${where} (undo with: tape import --install${option})`;
   if (state === 'shown') return `Not written. Write ${where} with: tape import --${act}${option} --yes`;
-  if (act === 'install') return `${where} has it already: nothing to do`;
+  if (act === 'install') return `${where} ${places.length > 1 ? 'have' : 'has'} it already: nothing to do`;
   return where === ''
     ? `No ${what} is installed: nothing to do`
     : `${where} has no ${what} of this command: nothing to do`;

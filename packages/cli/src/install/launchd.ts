@@ -30,7 +30,10 @@ export function launchdTimer(directory: string, run: Runs): Timer {
   };
 }
 
-/** The property list of an agent that runs a job each hour while its user is there. Pure. */
+/**
+ * The property list of an agent that runs a job each hour while its user is there. An instruction has the mark: no comment of
+ * XML can have two hyphens in a row. Pure.
+ */
 function agentText({ command, env }: Job): string {
   const strings = command.map((word) => `    <string>${escaped(word)}</string>\n`);
   const variables = Object.entries(env).map(
@@ -38,7 +41,7 @@ function agentText({ command, env }: Job): string {
   );
   return `<?xml version="1.0" encoding="UTF-8"?>
 <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
-<!-- Written by ${ownMark} -->
+<?written-by ${ownMark}?>
 <plist version="1.0">
 <dict>
   <key>Label</key>

@@ -41,7 +41,7 @@ export function fileAt(path: string, { isOwn = false }: { readonly isOwn?: boole
 
 /** The file behind a link, so that the file is replaced, and not the link. @throws ConfigError for a link to nothing */
 function realFile(file: string): string {
-  if (lstatSync(file, { throwIfNoEntry: false }) === undefined) return file;
+  if (reading(file, () => lstatSync(file, { throwIfNoEntry: false })) === undefined) return file;
   if (!existsSync(file)) throw unusable(file, 'it is a link to nothing');
   return realpathSync(file);
 }
@@ -51,9 +51,18 @@ function textOf(file: string): string {
   const stat = statSync(file, { throwIfNoEntry: false });
   if (stat === undefined) return '';
   if (!stat.isFile()) throw unusable(file, 'it is not a regular file');
-  const bytes = readFileSync(file);
+  const bytes = reading(file, () => readFileSync(file));
   if (!isUtf8(bytes)) throw unusable(file, 'it is no text in UTF-8');
   return bytes.toString('utf8');
+}
+
+/** @throws ConfigError for what this user may not read */
+function reading<Found>(file: string, read: () => Found): Found {
+  try {
+    return read();
+  } catch (error) {
+    throw unusable(file, (error as Error).message);
+  }
 }
 
 function unusable(file: string, why: string): ConfigError {
