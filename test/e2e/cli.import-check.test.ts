@@ -111,6 +111,28 @@ test.each([
   if (fault !== undefined) expect(await user.text()).toMatch(fault);
 });
 
+test('a project in which Claude Code deletes transcripts earlier counts once a session of it is known', async () => {
+  using user = userWith({ young: 4, other: 1 });
+  const project = user.dir.file('work');
+  mkdirSync(`${project}/.claude`, { recursive: true });
+  writeFileSync(`${project}/.claude/settings.json`, '{"cleanupPeriodDays": 5}');
+  const record = {
+    type: 'user',
+    uuid: 'p',
+    sessionId: 'p',
+    cwd: project,
+    message: { role: 'user', content: 'Hi' },
+  };
+  writeFileSync(user.file('p'), `${JSON.stringify(record)}\n`);
+  expect(await user.check()).toMatchObject({ retention: [{ days: 30 }] });
+  await user.here('import', user.file('p'));
+  expect(await user.check()).toMatchObject({ retention: [{ days: 5, started_in: project }] });
+  expect(await user.expiring()).toEqual(['young']);
+  expect(await user.text()).toContain(
+    `keeps them for 5 days where it is started in ${project}, and deletes `,
+  );
+});
+
 test('a name that would steer the terminal is printed as an escape', async () => {
   using user = userWith({ 'a\u{1b}]0;x\u{7}': 40 });
   expect(await user.text()).toContain('a\\u{1b}]0;x\\u{7}.jsonl');

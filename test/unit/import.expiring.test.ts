@@ -70,3 +70,33 @@ test('the settings of the machine come before those of the user, and the last of
     fault: expect.any(String),
   });
 });
+
+test('the settings of the projects count where they keep transcripts for less time, and no other ones', () => {
+  using dir = memoryDir();
+  const projects = [dir.file('a'), dir.file('b'), dir.path];
+  const write = (path: string, text: string) => {
+    mkdirSync(dirname(dir.file(path)), { recursive: true });
+    writeFileSync(dir.file(path), text);
+    return claudeCode.retention?.({ env: {}, home: dir.path, managed: dir.file('managed'), projects });
+  };
+  const days = (count: number) => JSON.stringify({ cleanupPeriodDays: count });
+  expect(write('a/.claude/settings.json', days(60))).toEqual({ days: 30 });
+  const ofA = { days: 20, file: dir.file('a/.claude/settings.json'), startedIn: dir.file('a') };
+  expect(write('a/.claude/settings.json', days(20))).toEqual(ofA);
+  expect(write('b/.claude/settings.json', days(10))?.startedIn).toBe(dir.file('b'));
+  // That of the project for this user comes first, also where it says more.
+  expect(write('b/.claude/settings.local.json', days(90))).toEqual(ofA);
+  expect(write('a/.claude/settings.local.json', '{"cleanupPeriodDays":"5"}')).toEqual({ days: 30 });
+  expect(write('a/.claude/settings.local.json', days(0))).toMatchObject({
+    days: 0,
+    startedIn: dir.file('a'),
+  });
+  expect(write('a/.claude/settings.local.json', '{}')).toEqual(ofA);
+  // The home directory may be a project: its settings are those of the user, but for the local ones.
+  expect(write('.claude/settings.json', days(15))).toEqual({
+    days: 15,
+    file: dir.file('.claude/settings.json'),
+  });
+  expect(write('.claude/settings.local.json', days(14))?.startedIn).toBe(dir.path);
+  expect(write('managed/managed-settings.json', days(40))?.days).toBe(40);
+});

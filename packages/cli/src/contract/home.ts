@@ -71,6 +71,9 @@ const imports = z
     retention: listOf('how long each tool keeps its transcripts', {
       tool: text('its name'),
       days: z.number().describe('number of days after the last change'),
+      started_in: text(
+        'the working directory in which it has to be started for that; elsewhere it keeps them longer',
+      ).optional(),
       fault: text('what is wrong with its settings; the number is a guess then').optional(),
     }),
   })

@@ -26,11 +26,12 @@ export interface Imports {
 /** What is known of imports; undefined when there was none, and there are no transcripts. */
 export async function importsOf(context: Context): Promise<Imports | undefined> {
   const { io, home } = context;
-  const place = { env: io.env, home: userHome(io) };
   const file = join(home.dir, 'sources.jsonl');
   const { SourceTable, transcriptTools } = await import('@tapedeck/runtime/import');
   const { standingOf } = await import('@tapedeck/runtime/internal');
   const table = SourceTable.open(file);
+  const projects = new Set(table.all.flatMap(({ project }) => project ?? []));
+  const place = { env: io.env, home: userHome(io), projects: [...projects] };
   const { exclude } = await readSearched({ ...context, status: () => {} });
   const known = (path: string) => table.at(path);
   const elsewhere = ({ tool, session, path }: FoundFile) => table.of({ tool: tool.name, session, path });
@@ -56,8 +57,9 @@ export function importsJson({
       ...{ file: path, tool: tool.name, bytes: facts.size },
       deleted_from: new Date(at).toISOString(),
     })),
-    retention: retentions.map(({ tool, retention: { days, fault } }) => ({
+    retention: retentions.map(({ tool, retention: { days, startedIn, fault } }) => ({
       ...{ tool: tool.name, days },
+      ...(startedIn !== undefined && { started_in: startedIn }),
       ...(fault !== undefined && { fault }),
     })),
   };
@@ -71,15 +73,17 @@ export function importsText(
   const next = inHome('next: tape import');
   const of = counted(transcripts, 'transcript');
   const none = expiring.length > 0 ? `none yet, of ${of}` : `none yet, of ${of} (${next})`;
-  const rows = retentions.flatMap(({ tool, retention: { days, file, fault } }) => {
+  const rows = retentions.flatMap(({ tool, retention: { days, file, startedIn, fault } }) => {
     const own = expiring.filter((one) => one.file.tool.name === tool.name);
     const [first] = own;
     if (first === undefined) return [];
     const size = bytesText(own.reduce((sum, one) => sum + one.file.facts.size, 0));
     const what = `${counted(own.length, 'transcript')}, ${size}, not on a tape as ${own.length === 1 ? 'it is' : 'they are'} now`;
     const why = fault === undefined ? '' : ` (${fault}, in ${file})`;
-    const kept = `${tool.title} keeps them for ${counted(days, 'day')}${why}`;
-    const from = first.at <= now ? `when ${tool.title} starts` : `from ${isoDay(first.at)} on`;
+    const [where, there] =
+      startedIn === undefined ? ['', ''] : [` where it is started in ${pathText(startedIn)}`, ' there'];
+    const kept = `${tool.title} keeps them for ${counted(days, 'day')}${where}${why}`;
+    const from = first.at <= now ? `when ${tool.title} starts${there}` : `from ${isoDay(first.at)} on`;
     const text = `${what}: ${kept}, and deletes ${pathText(first.file.path)} ${from} (${next})`;
     return rowsOf({ id: 'expiring', text, color: 'yellow' }, { style, columns });
   });

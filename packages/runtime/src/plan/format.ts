@@ -11,6 +11,8 @@ export interface Place {
   readonly home: string;
   /** Where the administrators of the machine keep settings of the tool; without it, where they do on this platform. */
   readonly managed?: string;
+  /** The working directories in which the tool was started, which may have settings of it. */
+  readonly projects?: readonly string[];
 }
 
 /** Where a file belongs in the conversation that it was found with. */
@@ -53,6 +55,8 @@ export interface Retention {
   readonly days: number;
   /** The file of settings that says so; undefined for the default of the tool. */
   readonly file?: string;
+  /** The working directory in which the tool has to be started for that, where it keeps them longer elsewhere. */
+  readonly startedIn?: string;
   /** What is wrong with what it says: what the tool does with that differs from version to version. */
   readonly fault?: string;
 }

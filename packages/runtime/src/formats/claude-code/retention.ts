@@ -13,18 +13,45 @@ function managedDirectory(): string {
   return platform === 'win32' ? 'C:\\Program Files\\ClaudeCode' : '/etc/claude-code';
 }
 
+/** Where Claude Code has its settings. */
+interface SettingsPlaces {
+  /** Its directory, with the settings of the user. */
+  readonly directory: string;
+  /** That of the machine. */
+  readonly managed?: string | undefined;
+  /** The working directories in which it was started. */
+  readonly projects?: readonly string[] | undefined;
+}
+
 /**
- * What the settings of Claude Code say: those of the machine, the last of their files first, and then those of the user in
- * its directory. Today it takes whole numbers from 1 on, and deletes nothing while its settings are invalid. To earlier
- * versions 0 meant to keep none. So 0 counts as that, and the default counts in the place of what is no number of days: it is
- * better to warn in vain.
+ * What the settings of Claude Code say: those of the machine, the last of their files first, or else those of the project in
+ * which it is started, or else those of the user. Wherever it is started, it deletes the transcripts of all projects: so the
+ * shortest time counts that one of them names. Today it takes whole numbers from 1 on, and deletes nothing while its settings
+ * are invalid. To earlier versions 0 meant to keep none. So 0 counts as that, and the default counts in the place of what is
+ * no number of days: it is better to warn in vain.
  */
-export function retentionIn(directory: string, managed: string = managedDirectory()): Retention {
-  for (const file of [...managedFiles(managed).toReversed(), join(directory, 'settings.json')]) {
+export function retentionIn({ directory, managed, projects = [] }: SettingsPlaces): Retention {
+  const own = join(directory, 'settings.json');
+  const ofMachine = firstOf(managedFiles(managed ?? managedDirectory()).toReversed());
+  if (ofMachine !== undefined) return ofMachine;
+  let shortest = retentionOf(own) ?? { days: usual };
+  for (const project of projects) {
+    const files = ['settings.local.json', 'settings.json'].map((name) => join(project, '.claude', name));
+    const found = firstOf(files.filter((file) => file !== own));
+    // In a project whose settings are invalid it deletes nothing.
+    if (found !== undefined && found.days < shortest.days && (found.days === 0 || found.fault === undefined))
+      shortest = { ...found, startedIn: project };
+  }
+  return shortest;
+}
+
+/** What the first of some files says that says something. */
+function firstOf(files: readonly string[]): Retention | undefined {
+  for (const file of files) {
     const found = retentionOf(file);
     if (found !== undefined) return found;
   }
-  return { days: usual };
+  return undefined;
 }
 
 /** The settings of a machine, in the order in which they are read: a later one replaces what an earlier one says. */

@@ -24,7 +24,7 @@ export const claudeCode: TranscriptTool = {
   title: 'Claude Code',
   file: 'a Claude Code transcript',
   roots: (place) => [join(directoryOf(place), 'projects')],
-  retention: (place) => retentionIn(directoryOf(place), place.managed),
+  retention: (place) => retentionIn({ ...place, directory: directoryOf(place) }),
   has: (path) => isJsonLines(path) || partOf.test(path),
   identify,
   hasRecord: (record) => isClaudeCode(record) || isSide(record) || text(record.uuid) !== undefined,
