@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
+import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { note, user, view } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
 import { jsonError } from '../support/cli.ts';
@@ -330,6 +331,38 @@ test('an import names what a session is beside that has not the name of its tran
   );
   expect(all.slice(3)).toEqual(['… and 2 other sessions']);
   expect(await importing(dir.path, '--yes')).toEqual([]);
+});
+
+test('a compressed file that a user names is refused for what it holds, and read where it is a session', async () => {
+  using home = tempHome();
+  using dir = tempDir();
+  const says = async (bytes: Uint8Array) => {
+    writeFileSync(dir.file('x.jsonl.gz'), bytes);
+    const { code, stderr, stdout } = await home.here([
+      'import',
+      dir.file('x.jsonl.gz'),
+      '--as',
+      'x',
+      '--json',
+    ]);
+    return code === 0 ? stdout : (JSON.parse(stderr) as { error: { code: string; message: string } }).error;
+  };
+  expect(await says(gzipSync('{"a":1}\n'))).toMatchObject({ code: 'IMPORT_UNKNOWN_FORMAT' });
+  expect(await says(gzipSync('hello\n'))).toMatchObject({
+    code: 'IMPORT_BAD_JSON',
+    message: expect.stringMatching(/line 1, byte 0: not JSON$/),
+  });
+  expect(await says(zstdCompressSync('hello\n'))).toMatchObject({ code: 'IMPORT_BAD_JSON' });
+  expect(await says(Buffer.from([0x1f, 0x8b, 0x08, 1, 2, 3]))).toMatchObject({
+    code: 'IMPORT_CANNOT_READ',
+    message: expect.stringContaining('gzip data is damaged or cut off'),
+  });
+  // Little compressed, and still more than is kept in memory.
+  const large = gzipSync(Buffer.alloc(65 * 1024 * 1024, 'ab\n'.repeat(1000)), { level: 1 });
+  expect(await says(large)).toMatchObject({ code: 'IMPORT_TOO_LARGE' });
+  const content = [{ type: 'text', text: 'Hello' }];
+  const record = { ...{ recordType: 'message', schemaVersion: 1, seq: 1, role: 'user' }, content };
+  expect(await says(gzipSync(`${JSON.stringify(record)}\n`))).toContain('"x"');
 });
 
 test.runIf(sized(false, true, true))('a pipe without end is refused once it has given too much', async () => {

@@ -199,7 +199,7 @@ export const errorCodes: Readonly<Record<string, readonly [exit: number, meaning
   ],
   IMPORT_TOO_LARGE: [
     exit.failed,
-    'what a pipe gives to `import` is no bundle, and has over 512 MiB; or a file has, at `data.line` and `data.offset`, more content or records than a transcript of its size',
+    'what a pipe gives to `import` is no bundle, and has over 512 MiB, or what a compressed file has is neither that nor a transcript of Claude Code, and over 64 MiB; or a file has, at `data.line` and `data.offset`, more content or records than a transcript of its size',
   ],
   IMPORT_SOURCE_CHANGED: [
     exit.conflict,

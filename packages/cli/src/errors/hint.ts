@@ -58,7 +58,9 @@ export function hintFor(code: string, data: Readonly<Record<string, unknown>>): 
       return 'take it again under another name with: --as NAME';
     case 'IMPORT_TOO_LARGE':
       // Of a file the place is known.
-      return data.offset === undefined ? 'write it to a file, and import that: tape import FILE' : undefined;
+      return data.offset === undefined
+        ? 'write it to a plain file, and import that: tape import FILE'
+        : undefined;
     case 'IMPORT_BAD_JSON':
     case 'IMPORT_UNKNOWN_FORMAT':
       if (typeof data.tool === 'string')

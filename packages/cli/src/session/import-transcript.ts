@@ -43,23 +43,45 @@ export interface TranscriptChoices extends ImportChoices {
   readonly table: SourceTable | undefined;
 }
 
-/** The most bytes of what is no file: it is kept in memory, since it is read more than once. */
-const pipedBytesMax = 512 * 1024 * 1024;
+/**
+ * The most bytes of what is no plain file: it is kept in memory, since it is read more than once. What a compressed one
+ * becomes, its size does not say.
+ */
+const bytesMax = { piped: 512 * 1024 * 1024, decompressed: 64 * 1024 * 1024 };
 
-async function* bounded(chunks: AsyncIterable<Uint8Array>, named: string): AsyncGenerator<Uint8Array> {
+async function* bounded(
+  chunks: AsyncIterable<Uint8Array>,
+  { named, as }: { readonly named: string; readonly as: keyof typeof bytesMax },
+): AsyncGenerator<Uint8Array> {
   let size = 0;
   for await (const chunk of chunks) {
     size += chunk.byteLength;
-    if (size > pipedBytesMax) {
+    if (size > bytesMax[as]) {
       const { ImportError } = await import('@tapedeck/runtime/import');
       throw new ImportError(
         'IMPORT_TOO_LARGE',
-        `cannot import '${named}': the pipe gave over ${pipedBytesMax} bytes, and no bundle`,
+        `cannot import '${named}': it has over ${bytesMax[as]} bytes, ${as}, and is no bundle`,
         { data: { file: named } },
       );
     }
     yield chunk;
   }
+}
+
+/** The content of a compressed file; undefined for a plain one, which is read in pieces. @throws IMPORT_CANNOT_READ */
+async function decompressed(path: string): Promise<AsyncIterable<Uint8Array> | undefined> {
+  const { compressionIn, contentOf, openFile } = await import('@tapedeck/runtime/internal');
+  const file = openFile(path);
+  const content = async function* () {
+    try {
+      yield* contentOf(file);
+    } finally {
+      file.close();
+    }
+  };
+  if (compressionIn(file) !== undefined) return content();
+  file.close();
+  return undefined;
 }
 
 /** Imports a transcript of another agent, and prints what it brought. */
@@ -98,7 +120,10 @@ export async function importTranscript(
         { named, files: done, context },
       );
     }, writingOptions);
-  const bytes = chunks === undefined ? {} : { chunks: [await readAll(bounded(chunks, named))] };
+  const content = chunks ?? (await decompressed(path));
+  const held = chunks === undefined ? 'decompressed' : 'piped';
+  const bytes =
+    content === undefined ? {} : { chunks: [await readAll(bounded(content, { named, as: held }))] };
   const plan = await withProgress(context, (progress) =>
     readTranscript(path, {
       format,
