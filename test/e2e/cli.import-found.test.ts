@@ -220,6 +220,11 @@ test('the line of a tool counts the edges that were concluded, and files without
   );
   expect(stderr).toContain('1 file without content\n');
   expect((await user.says('log', '--derived')).stdout).toContain('(clear)');
+  // An option that would select entries is refused, and does not look as if it had selected edges.
+  for (const option of [['-n', '1'], ['--where', 'branch=x'], ['--since', '2h'], ['--oneline']])
+    expect((await user.home.here(['log', '--derived', ...option])).stderr).toContain(
+      `cannot use --derived with ${option[0]}`,
+    );
 });
 
 test('a file that was moved, compressed or copied brings nothing twice, and one that is gone leaves its session', async () => {

@@ -24,8 +24,15 @@ test('tape alone shows what waits, and the children that ended since the last lo
     store.entries.append('one', [assistant('Done.')]);
     store.lineage.merge('one');
   }
+  {
+    using store = home.open();
+    store.lineage.fork('main', { name: 'imported' });
+    // As an import does: the parent had its result before.
+    store.lineage.merge('imported', { context: false, received: 2 });
+  }
   const first = await look();
   expect(first.code).toBe(0);
+  expect(first.stdout).not.toMatch(/imported\s.*of main/);
   expect(first.stdout).toMatch(/Waiting for you\n.*asking.*deploy/);
   expect(first.stdout).toContain('tape approve asking');
   expect(first.stdout).toMatch(/Children that ended\n.*one\s+merged\s+of main/);

@@ -122,7 +122,11 @@ export const log: Verb = defineVerb({
     graph: ['json', 'jsonl', 'stat'],
     follow: ['json', 'to', 'until', 'graph', 'stat'],
     oneline: ['full'],
-    derived: ['graph', 'stat', 'follow'],
+    // It lists edges, and no entries: what selects these, or says how they look, has nothing to work on.
+    derived: [
+      ...['graph', 'stat', 'follow', 'from', 'to', 'since', 'until', 'kind', 'role', 'tool', 'grep', 'by'],
+      ...['where', 'own', 'all', 'hidden', 'n', 'oneline', 'full', 'times'],
+    ],
   },
   run: async (args, context) => {
     if (args.kind !== undefined && !kinds.has(args.kind) && !/^x-[a-z0-9-]+$/.test(args.kind))

@@ -16,7 +16,7 @@ export const overview: Verb = defineVerb({
   summary: 'Show what runs, what waits for you, and what ended since you last looked',
   detail:
     'What ended are children: those that finished, were merged or were discarded after the last overview in this home, or else the ' +
-    'latest of them. Only output to a terminal is such a look, without --json and --quiet. Shows the sessions with the newest messages, too. `tape` alone ' +
+    'latest of them; not those whose merge an import found. Only output to a terminal is such a look, without --json and --quiet. Shows the sessions with the newest messages, too. `tape` alone ' +
     'shows it in a home that has sessions.',
   examples: [['tape overview', 'Look at the home']],
   run: async (_args, context) => {
@@ -84,6 +84,8 @@ function endedSince(store: HomeStore): readonly Ended[] {
     const info: SessionInfo | undefined = store.sessions.find(line.session);
     const isEnd = line.type !== 'status' || (line.task !== undefined && line.task !== 'running');
     if (info?.parent === undefined || isDeleted(info) || !isEnd) continue;
+    // It ended before the import that found its merge, and not since the user looked.
+    if (line.type === 'merge' && line.received !== undefined) continue;
     // What came of its task before the merge still counts.
     if (line.type === 'merge' && info.undone === true) continue;
     lines.delete(info.id);
