@@ -36,7 +36,7 @@ export const exportVerb: Verb = defineVerb({
     'without what rewinds hide: UIMessages of the AI SDK, a line for each context of the model as fine-tuning takes it, Markdown for a ' +
     'reader, one HTML file that shows the session and its lineage, a directory with session.jsonl and metadata.json, which --follow keeps up to date, a saved session of NEXUS3, or a ' +
     'transcript from which Claude Code or pi continues: it is written to where the program looks for it, unless -o is given, and what ' +
-    'is added there returns with tape import. Secrets are replaced. A name that ends with .zst or .gz makes a compressed file. On a terminal, what could steer it is printed as an escape. Never replaces an existing file.',
+    'Claude Code adds there returns with tape import. Secrets are replaced. A name that ends with .zst or .gz makes a compressed file. On a terminal, what could steer it is printed as an escape. Never replaces an existing file.',
   examples: [
     ['tape export main -o main.tape.zst', 'Write session main, compressed'],
     ['tape export main --tree -o main.tape', 'Write it with all sessions that were forked from it'],

@@ -60,7 +60,7 @@ export const importVerb: Verb = defineVerb({
       type: 'string',
       describe: 'Only files that changed at this time or later: 2026-11-21, 2h or yesterday',
     },
-    yes: { type: 'boolean', describe: 'Import without a question' },
+    yes: { type: 'boolean', describe: 'Import, install or uninstall without a question' },
     'dry-run': { type: 'boolean', describe: 'Say what was found, and write nothing' },
     forget: {
       type: 'string',
