@@ -100,6 +100,8 @@ test('a session is about its first prompt, and without one about the first comma
   expect(
     json<{ title?: string }[]>(await home.here(['sessions', '--json'])).map(({ title }) => title),
   ).toEqual(expect.arrayContaining(['Fix the parser.', undefined]));
+  // A row for a program says the same as one for people.
+  expect((await home.here(['sessions'])).stdout).toMatch(/^commands\t.*\t\/model opus$/m);
   expect((await home.here(['sessions', '--grep', 'fix the', '--quiet'])).stdout).toBe('typed\n');
 });
 

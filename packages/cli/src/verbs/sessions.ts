@@ -89,7 +89,8 @@ export const sessions: Verb = defineVerb({
       if (isTable) await show(store, [...rows], { limit, context });
       else {
         if (limit === Number.POSITIVE_INFINITY && isLarge(context.home)) context.io.saveMemory();
-        await list(context, { found: statedInParts(store, first(limit, rows)) });
+        const found = statedInParts(store, first(limit, rows));
+        await list(context, { found, about: (info) => aboutOf(store, info) });
       }
       for (const line of otherRealms(store)) context.status(line);
       return 0;
@@ -238,11 +239,13 @@ interface Listed {
   readonly found: Iterable<Stated> | AsyncIterable<Stated>;
   /** Called for each session by the forms that show results. */
   readonly textOf?: (info: SessionInfo) => string;
+  /** What a row says of a session, where JSON says its title. */
+  readonly about?: (info: SessionInfo) => string;
   readonly standing?: FileStanding;
 }
 
 /** Prints sessions as they are read. */
-async function list(context: Context, { found, textOf, standing }: Listed): Promise<void> {
+async function list(context: Context, { found, textOf, about, standing }: Listed): Promise<void> {
   const { io, options, style } = context;
   const asJson = ({ info, isCut }: Stated) => ({
     ...sessionJson(info),
@@ -264,7 +267,10 @@ async function list(context: Context, { found, textOf, standing }: Listed): Prom
   else if (
     (await printLines(
       io,
-      mapped(found, (one) => sessionRow(one, { style, textOf })),
+      mapped(found, (one) => {
+        const title = one.info.title ?? about?.(one.info) ?? '';
+        return sessionRow({ ...one, info: { ...one.info, title } }, { style, textOf });
+      }),
     )) === 0
   )
     context.status('No sessions');
