@@ -29,6 +29,9 @@ test('it shows the hook and writes nothing, until the user says yes at a termina
   const [hook] = hooksIn(at.text());
   expect(hook?.command).toContain(` --home ${at.home.path} --hook </dev/null >/dev/null 2>&1 || : `);
   expect(hook?.timeout).toBe(10);
+  expect((await at.run('--uninstall')).stdout).toBe(
+    `Not removed. Remove it from ${at.file} with: tape import --uninstall --yes\n`,
+  );
 });
 
 const notes = '{ "type": "command", "command": "notes --all" }';
@@ -76,7 +79,7 @@ test.each([
   ['{"model": ', 'it is no JSON'],
   ['{\n  // mine\n  "model": "opus"\n}', 'it is no JSON'],
   ['{"a": 1,}', 'it is no JSON'],
-  ['not json\nat all', "it is no JSON: Unexpected token 'o'\n"],
+  ['not json\nat all', "it is no JSON, and Claude Code does not read it either: Unexpected token 'o'\n"],
   ['[]', 'it is no JSON object'],
   ['{"hooks": []}', "its field 'hooks' is no object"],
   ['{"hooks": {"SessionEnd": {}}}', "its field 'hooks.SessionEnd' is no list"],

@@ -103,6 +103,7 @@ test.each([
     expect(at.text()).toBe(after);
     await at.run('--install', client, '--read-only', '--yes');
     expect(at.text()).toContain('--read-only');
+    expect((await at.run('--uninstall', client)).stdout).toMatch(/^Not removed\. Remove it from /);
     expect(json(await at.run('--uninstall', client, '--yes', '--json'))).toMatchObject({ state: 'removed' });
     expect(at.text()).not.toMatch(/"?tape"?/);
     for (const line of (before ?? '')

@@ -57,7 +57,7 @@ function settingsIn(text: string): Readonly<Record<string, unknown>> {
   } catch (error) {
     // The parser quotes the text, which may have several lines, and need not be shown.
     const why = (error as Error).message.replace(/, "[\s\S]*$/, '');
-    throw new CannotChange(`it is no JSON: ${why}`);
+    throw new CannotChange(`it is no JSON, and Claude Code does not read it either: ${why}`);
   }
   if (!isObject(settings)) throw new CannotChange('it is no JSON object');
   return settings;

@@ -95,7 +95,9 @@ function sentence({ act, places, state, isTimer = false }: Said): string {
   const [what, option] = isTimer ? ['timer', ' --timer'] : ['hook', ''];
   if (state === 'installed') return `Installed in ${where} (undo with: tape import --uninstall${option})`;
   if (state === 'removed') return `Removed from ${where} (undo with: tape import --install${option})`;
-  if (state === 'shown') return `Not written. Write ${where} with: tape import --${act}${option} --yes`;
+  const again = `tape import --${act}${option} --yes`;
+  if (state === 'shown' && act === 'uninstall') return `Not removed. Remove it from ${where} with: ${again}`;
+  if (state === 'shown') return `Not written. Write ${where} with: ${again}`;
   if (act === 'install') return `${where} ${places.length > 1 ? 'have' : 'has'} it already: nothing to do`;
   return where === ''
     ? `No ${what} is installed: nothing to do`

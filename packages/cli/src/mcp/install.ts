@@ -50,7 +50,9 @@ function sentence(
 ): string {
   if (state === 'installed') return `Installed in ${file} (undo with: tape mcp --uninstall ${name})`;
   if (state === 'removed') return `Removed from ${file} (undo with: tape mcp --install ${name})`;
-  if (state === 'shown') return `Not written. Write ${file} with: tape mcp --${act} ${name} --yes`;
+  const again = `tape mcp --${act} ${name} --yes`;
+  if (state === 'shown' && act === 'uninstall') return `Not removed. Remove it from ${file} with: ${again}`;
+  if (state === 'shown') return `Not written. Write ${file} with: ${again}`;
   return act === 'install'
     ? `${file} has it already: nothing to do`
     : `${file} does not have it: nothing to do`;
