@@ -93,6 +93,61 @@ test.each([false, true])(
   },
 );
 
+test.each([false, true])(
+  'a copy that a person deleted keeps its source from nothing (its name is taken: %s)',
+  (isTaken) => {
+    const store = openStore();
+    const source = [
+      person({ uuid: 'u1' }, 'look around'),
+      model({ uuid: 'a1', parent: 'u1' }, [says('done')]),
+    ];
+    const forkedFrom = { sessionId: 's-1', messageUuid: 'u1' };
+    const copy = [...source, person({ uuid: 'c2', parent: 'a1' }, 'and here?')].map((record) => ({
+      ...record,
+      ...{ sessionId: 's-2', forkedFrom },
+    }));
+    const take = (records: readonly object[]) =>
+      reconcile(store, planClaudeCode({ name: 'file', lines: lines(records) }));
+    const parentOf = (session: string) => {
+      const info = store.sessions.find(session);
+      return info && treeParentOf(info).parent;
+    };
+    take(copy);
+    const { id = '' } = store.sessions.find('s-2') ?? {};
+    store.sessions.update(id, { lifecycle: 'destroyed' });
+    if (isTaken) store.sessions.open('s-2');
+    expect(take(source)).toMatchObject([{ session: 's-1', created: true }]);
+    if (isTaken) {
+      expect(parentOf('s-2')).toBeUndefined();
+      return;
+    }
+    // One that is brought back has its place with the next import.
+    store.sessions.update(id, { lifecycle: 'active' });
+    take(copy);
+    expect(parentOf(id)).toBe('s-1');
+    expect([...store.verify()]).toEqual([]);
+  },
+);
+
+test('a purged session that had no message, and no time, is no damage', () => {
+  const store = openStore();
+  const compaction = {
+    ...{ type: 'system', subtype: 'compact_boundary', uuid: 'c1', parentUuid: null, logicalParentUuid: 'u1' },
+    ...{ sessionId: 's-1', compactMetadata: { trigger: 'manual' } },
+  };
+  const records = [
+    person({ uuid: 'u1' }, 'look around'),
+    compaction,
+    person({ uuid: 'c2', parent: 'c1' }, 'what was said', { isCompactSummary: true }),
+    person({ uuid: 'u2', parent: 'u1' }, 'look again'),
+  ];
+  reconcile(store, planClaudeCode({ name: 's-1', lines: lines(records) }));
+  const { id = '' } = store.sessions.find('s-1-branch-c1') ?? {};
+  store.sessions.update(id, { lifecycle: 'destroyed' });
+  store.sessions.purge(id, 'it names a customer');
+  expect([...store.verify()]).toEqual([]);
+});
+
 describe('a session that a person went on with', () => {
   const snapshot = (n: number) => ({ type: 'file-history-snapshot', messageId: `x${n}`, snapshot: {} });
   const second = person({ uuid: 'u2', parent: 'a2' }, 'once more');

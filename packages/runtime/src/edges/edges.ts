@@ -7,7 +7,7 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import { type HomeStore, note, type SessionInfo, TapeError } from '@tapedeck/tape';
-import { treeParentOf } from '@tapedeck/tape/internal';
+import { isDeleted, treeParentOf } from '@tapedeck/tape/internal';
 import type { LinkRequest, SessionLink } from '@tapedeck/tape/store';
 import { copiesIn } from '../copies/copies.ts';
 import { resemblanceIn } from '../copies/resemblance.ts';
@@ -126,7 +126,7 @@ function placeBranch(store: HomeStore, info: SessionInfo, above: string): void {
   const source = copies.sourceOf(info.id);
   const aboveId = store.sessions.find(above)?.id ?? '';
   const isOwn = source !== undefined && copies.sourceOf(aboveId) === source;
-  if (isOwn && treeParentOf(info).parent !== above) link(store, info.session, above, { type: 'branch' });
+  if (isOwn && treeParentOf(info).parent !== above) link(store, info.id, above, { type: 'branch' });
 }
 
 /** Puts a session under the one that was exported, where it has a part of that and could not be forked from it. */
@@ -136,7 +136,7 @@ function placeExported(store: HomeStore, { exportOf }: ImportPlan, session: stri
   if (info === undefined || source === undefined || source.id !== exportOf || info.id === exportOf) return;
   if (info.link !== undefined || treeParentOf(info).parent !== undefined) return;
   const evidence = 'it has records that an export wrote, but not all that precedes them';
-  link(store, session, source.session, { type: 'copy', derived: true, evidence });
+  link(store, session, source.id, { type: 'copy', derived: true, evidence });
 }
 
 /** Puts a copy under its source, and the copies of a source under that, whichever of them was imported first. */
@@ -176,15 +176,16 @@ function placeUnder(store: HomeStore, copy: SessionInfo, source: SessionInfo): v
     };
     const loose = path.findLast((one) => !isFirm(one));
     if (loose === undefined) return;
-    const exported = store.sessions.find(continuedFrom(store, loose.id) ?? '')?.session;
+    const continued = store.sessions.find(continuedFrom(store, loose.id) ?? '');
+    const exported = continued === undefined || isDeleted(continued) ? undefined : continued.id;
     // What no record says gives way to what later files say.
     const concluded = { derived: true, evidence: 'a copy of it was imported before it' };
-    link(store, loose.session, exported ?? null, {
+    link(store, loose.id, exported ?? null, {
       type: 'copy',
       ...(exported === undefined && concluded),
     });
   }
-  link(store, copy.session, source.session, { type: 'copy' });
+  link(store, copy.id, source.id, { type: 'copy' });
 }
 
 /** Puts the sessions whose sources do not say of which they are copies under the likeliest, and gives copies their titles. */
@@ -205,7 +206,7 @@ function placeAlike(store: HomeStore, session: string): void {
     if (!isFree || (parentId === undefined && source === undefined)) continue;
     const evidence =
       one.source === undefined ? 'it went on first' : `both begin with the same ${one.source.common} entries`;
-    link(store, info.session, source?.session ?? null, { type: 'copy', derived: true, evidence });
+    link(store, info.id, source?.id ?? null, { type: 'copy', derived: true, evidence });
   }
 }
 
@@ -237,18 +238,22 @@ function edgeOf({ parent, type, derived, evidence, call, seq }: SessionLink): re
   return [parent ?? null, type, derived === true, evidence, call, seq];
 }
 
-/** Makes an edge, unless a person has moved the session. */
+/** Makes an edge, unless a person has moved the session, or has deleted one of the two. */
 export function link(store: HomeStore, child: string, parent: string | null, request: LinkRequest): void {
-  const { id, link: placed } = store.sessions.find(child) ?? {};
+  const info = store.sessions.find(child);
+  const above = parent === null ? null : store.sessions.find(parent);
+  if (info === undefined || isDeleted(info) || above === undefined || (above !== null && isDeleted(above)))
+    return;
+  const { id, link: placed } = info;
   if (placed?.type === 'moved' && placed.derived !== true) return;
   const { type, derived = false, evidence, call, seq } = request;
-  const wanted = [parent, type, derived, evidence, call, seq];
+  const wanted = [above?.session ?? null, type, derived, evidence, call, seq];
   // Nearly always it is there: no transaction is needed then.
   if (placed !== undefined && isDeepStrictEqual(wanted, edgeOf(placed))) return;
   // What was concluded of it before is concluded anew.
-  if (id !== undefined) resemblanceIn(store).forget(id);
+  resemblanceIn(store).forget(id);
   try {
-    store.lineage.link(child, parent, request);
+    store.lineage.link(id, above?.id ?? null, request);
   } catch (error) {
     // What was moved by hand can be in the way.
     const isInTheWay = error instanceof TapeError && error.code === 'TAPE_CONFLICT';
