@@ -416,7 +416,7 @@ def verify_tape(home, tape):
     if is_whole:
         touches.compare()
     last = tape["last_message_at"] if home.version >= 2 else spoken
-    is_behind = (-1 if last is None else last) < (spoken or 0)
+    is_behind = spoken is not None and (-1 if last is None else last) < spoken
     if home.version >= 2 and (is_behind if is_erased else spoken != last):
         home.report("row-changed", name, None, "last_message_at of %s is not that of its messages" % name)
     if home.version >= 3:

@@ -50,7 +50,7 @@ export class SpokenOnTape {
   /** Yields a difference from the row, once all entries were seen. */
   *problems(): Generator<Problem> {
     const { name, last_message_at } = this.#tape;
-    const isBehind = (last_message_at ?? -1) < (this.#last ?? 0);
+    const isBehind = this.#last !== null && (last_message_at ?? -1) < this.#last;
     if (this.#isErased ? !isBehind : this.#last === last_message_at) return;
     yield problemsOf(name)(
       'row-changed',
