@@ -26,13 +26,14 @@ test('tape alone shows what waits, and the children that ended since the last lo
   }
   {
     using store = home.open();
-    store.lineage.fork('main', { name: 'imported' });
-    // As an import does: the parent had its result before.
+    for (const name of ['imported', 'imported-too']) store.lineage.fork('main', { name });
+    // As an import does: the parent had the result before, or it has the time at the source alone.
     store.lineage.merge('imported', { context: false, received: 2 });
+    store.lineage.merge('imported-too', { context: false, timestamp: '2026-01-03T03:04:05.000Z' });
   }
   const first = await look();
   expect(first.code).toBe(0);
-  expect(first.stdout).not.toMatch(/imported\s.*of main/);
+  expect(first.stdout).not.toMatch(/imported.*of main/);
   expect(first.stdout).toMatch(/Waiting for you\n.*asking.*deploy/);
   expect(first.stdout).toContain('tape approve asking');
   expect(first.stdout).toMatch(/Children that ended\n.*one\s+merged\s+of main/);

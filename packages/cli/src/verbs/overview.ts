@@ -1,6 +1,7 @@
 import type { Status } from '@tapedeck/runtime';
 import type { HomeStore, SessionInfo } from '@tapedeck/tape';
 import { isDeleted } from '@tapedeck/tape/internal';
+import type { LineageLine } from '@tapedeck/tape/store';
 import { hasTapesToRead } from '../home.ts';
 import { type Ended, type Overview, overviewJson, overviewText } from '../output/overview.ts';
 import { stateOf } from '../output/session.ts';
@@ -75,6 +76,17 @@ async function look(store: HomeStore, home: string): Promise<Overview> {
   };
 }
 
+/**
+ * Whether an import found a merge: the child ended before that, and not since the user looked. Its mark has the time at the
+ * source, or the line where its result came back.
+ */
+function isImported(store: HomeStore, { into, seq, received }: LineageLine): boolean {
+  if (received !== undefined) return true;
+  if (into === undefined || seq === undefined) return false;
+  const [mark] = store.entries.read(into, { from: seq, to: seq });
+  return mark?.sourceAt !== undefined;
+}
+
 /** The children that ended since the user looked, the last one first: each with the last thing that happened to it. */
 function endedSince(store: HomeStore): readonly Ended[] {
   const last = store.lineageHash()?.g ?? 0;
@@ -84,8 +96,7 @@ function endedSince(store: HomeStore): readonly Ended[] {
     const info: SessionInfo | undefined = store.sessions.find(line.session);
     const isEnd = line.type !== 'status' || (line.task !== undefined && line.task !== 'running');
     if (info?.parent === undefined || isDeleted(info) || !isEnd) continue;
-    // It ended before the import that found its merge, and not since the user looked.
-    if (line.type === 'merge' && line.received !== undefined) continue;
+    if (line.type === 'merge' && isImported(store, line)) continue;
     // What came of its task before the merge still counts.
     if (line.type === 'merge' && info.undone === true) continue;
     lines.delete(info.id);
