@@ -276,6 +276,34 @@ describe('what a person rewound', () => {
     expect([...store.verify()]).toEqual([]);
   });
 
+  test('counts its tokens once in a subagent, too, which goes on in a session beside it, or in the first again', () => {
+    const store = openStore();
+    const answers = (uuid: string, parent: string) =>
+      model({ uuid, parent }, [says(uuid)], { ...inside, usage: { output_tokens: 7 } });
+    const asked = [
+      person({ uuid: 'su1' }, 'look', inside),
+      answers('sa1', 'su1'),
+      person({ uuid: 'su2', parent: 'sa1' }, 'closer', inside),
+      answers('sa2', 'su2'),
+      person({ uuid: 'su3', parent: 'sa2' }, 'again', inside),
+      answers('sa3', 'su3'),
+    ];
+    const take = (n: number) => {
+      const agents = [{ id: 'x1', lines: lines(asked.slice(0, 2 * n)) }];
+      const done = reconcile(store, planClaudeCode({ name: 's-1', lines: lines(begun.slice(0, 2)), agents }));
+      const tokens = store.sessions.calls().reduce((sum, { usage }) => sum + usage.output, 0);
+      return [done[1]?.session, tokens];
+    };
+    expect(take(1)).toEqual(['agent-x1', 7]);
+    const { head = 0 } = store.sessions.find('agent-x1') ?? {};
+    store.history.rewind('agent-x1', head - 1);
+    expect(take(2)).toEqual(['agent-x1-2', 14]);
+    store.history.unrewind('agent-x1');
+    store.sessions.update('agent-x1-2', { lifecycle: 'archived' });
+    expect(take(3)[1]).toBe(21);
+    expect([...store.verify()]).toEqual([]);
+  });
+
   test('is taken up again where the person takes the rewind back', () => {
     const store = rewound();
     store.history.unrewind('s-1');

@@ -4,6 +4,7 @@ import { answerId, firstAnswer } from '../imported/first-said.ts';
 import type { Counted } from '../imported/imported.ts';
 import { countsOf, type SharedCounts, together } from '../imported/ledger.ts';
 import { type Origins, sourceNamedBy } from '../imported/origins.ts';
+import { OwnSessions } from '../imported/own-sessions.ts';
 import type { ConversationPlan, ImportPlan } from '../plan/plan.ts';
 import { copiesIn } from './copies.ts';
 
@@ -16,15 +17,17 @@ interface Counting {
   /** What the conversations of the source have counted here. */
   readonly tree: SharedCounts | undefined;
   readonly origins: Origins;
+  readonly as: string | undefined;
 }
 
 /**
  * The tokens that a session of a conversation does not count: those of the exported session, of the other conversations of the
- * source, since a prompt that was left may be gone on from later, and of copies; of a subagent, those that it counted before.
+ * source, since a prompt that was left may be gone on from later, and of copies; of a subagent, those that it counted before, or in
+ * a session beside this one.
  */
 export function countedElsewhere(
   store: HomeStore,
-  { plan, conversation, counted, tree, origins }: Counting,
+  { plan, conversation, counted, tree, origins, as }: Counting,
   { id, parentId, link }: Partial<SessionInfo> = {},
 ): Counted | undefined {
   const all: Counted[] = [];
@@ -34,7 +37,9 @@ export function countedElsewhere(
     // It was forked from another session before.
     const { format, session } = plan;
     const before = origins.returnedOf(JSON.stringify({ format, session, conversation: conversation.key }));
-    return together([...all, ...before.map((one) => countsOf(ledger, one))]);
+    const own = new OwnSessions(store, { plan, conversation, as, origins }).all();
+    const beside = own.flatMap((name) => store.sessions.find(name)?.id ?? []).filter((one) => one !== id);
+    return together([...all, ...[...before, ...beside].map((one) => countsOf(ledger, one))]);
   }
   if (tree !== undefined) all.push({ ...tree.elsewhere(id), answered: () => undefined });
   for (const one of new Set([parentId, link?.parentId]))
