@@ -99,6 +99,20 @@ function user() {
   };
 }
 
+test('a word that is the name of one session and the id of another is refused', async () => {
+  using at = user();
+  at.write('a.jsonl', records('a', turns('a0')));
+  await at.imports();
+  await at.run('rename', 'a', 'b');
+  at.write('b.jsonl', records('b', turns('b0')));
+  await at.imports();
+  const refused = await at.run('import', '--forget', 'b');
+  expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining(at.file('b.jsonl'))]);
+  const [, id = ''] = /other one: (\w+)/.exec(refused.stderr) ?? [];
+  expect(await at.imports('--forget', id)).toMatchObject({ names: ['a'] });
+  expect(await at.imports('--forget', at.file('b.jsonl'))).toMatchObject({ names: ['b-2'] });
+});
+
 test('all of a conversation is erased: branches, subagents, titles, copies, and what the home knows of its files', async () => {
   using at = user();
   at.write('a.jsonl', [

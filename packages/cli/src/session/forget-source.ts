@@ -5,7 +5,8 @@ import { type HomeStore, TapeError } from '@tapedeck/tape';
 import { nameFault } from '@tapedeck/tape/store';
 import { userHome } from '../config/searched.ts';
 import type { Context } from '../context.ts';
-import { NotFoundError } from '../errors/kinds.ts';
+import { NotFoundError, UsageError } from '../errors/kinds.ts';
+import { pathText } from '../escape.ts';
 import { exit } from '../exit.ts';
 import { hasDatabase } from '../home.ts';
 import { counted } from '../output/counted.ts';
@@ -21,6 +22,7 @@ const reason = 'its source was forgotten';
  * session, or the name of a session here. A conversation is forgotten as a whole, with its branches and subagents, under each
  * path where it was seen, and with what copies of it have in other sessions.
  * @throws NotFoundError for what is no source
+ * @throws UsageError for what can be two
  */
 export async function forgetSource(
   named: string,
@@ -87,7 +89,10 @@ async function meantBy(named: string, table: SourceTable, context: Context): Pro
   const path = resolve(context.io.cwd, named);
   const isNamed = (one: Source) => one.path === path || one.session === named || one.main === named;
   const known = table.all.filter(isNamed);
-  if (known.length > 0) return { origins: known, sources: filesOf(known, table) };
+  if (known.length > 0) {
+    await assertOne(named, { path, known }, context);
+    return { origins: known, sources: filesOf(known, table) };
+  }
   const inFile = existsSync(path) ? await sourcesIn(path, context) : [];
   if (inFile.length > 0) return { origins: inFile, sources: inFile };
   const imported = hasDatabase(home) ? await reading(async (store) => originNamed(store, named)) : undefined;
@@ -96,6 +101,30 @@ async function meantBy(named: string, table: SourceTable, context: Context): Pro
     ? 'no transcript is found in it'
     : 'it is no file, and no session that was imported';
   throw new NotFoundError(`cannot forget '${named}': ${why}`, { source: named });
+}
+
+/**
+ * Erasing cannot be undone: a word that is the name of one session here and the tool's id of another one says too little.
+ * @throws UsageError for such a word
+ */
+async function assertOne(
+  named: string,
+  { path, known }: { readonly path: string; readonly known: readonly Source[] },
+  { home, reading }: Context,
+): Promise<void> {
+  if (!hasDatabase(home) || known.some((one) => one.path === path)) return;
+  const here = await reading(async (store) => {
+    const own = store.sessions.find(named);
+    const origin = own && originIn(store, own.id);
+    return origin && { id: own.id, ...origin };
+  });
+  if (here === undefined || known.some(({ tool, main }) => tool === here.tool && main === here.main)) return;
+  throw new UsageError(
+    `cannot forget '${named}': a session has this name, and another one has it as its id`,
+    {
+      hint: `name the file of the one: ${known.map((one) => pathText(one.path)).join(', ')}; or the other one: ${here.id}`,
+    },
+  );
 }
 
 /** The files of some conversations that were read. */
