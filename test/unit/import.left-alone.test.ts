@@ -93,6 +93,25 @@ test.each([false, true])(
   },
 );
 
+test('a branch that a person went on with, and the user returned to and left again, is in a view with what came then', () => {
+  const store = openStore();
+  const turn = (n: number, parent: string | null) => [
+    person({ uuid: `u${n}`, parent }, `ask ${n}`),
+    model({ uuid: `a${n}`, parent: `u${n}` }, [says(`did ${n}`)]),
+  ];
+  const records = [...turn(1, null), ...turn(2, 'a1'), ...turn(3, 'a1'), ...turn(4, 'a2'), ...turn(5, 'a3')];
+  const take = (n: number) =>
+    reconcile(store, planClaudeCode({ name: 's-1', lines: lines(records.slice(0, 2 * n)) }));
+  take(3);
+  store.entries.append('s-1-branch-u2', [user('and here?', { run: 'r-1' }), assistant('Here, too.')]);
+  take(4);
+  expect(take(5)).toMatchObject([{ session: 's-1' }, { session: 's-1-branch-u2-2', created: true }]);
+  const { messages } = view(store.views.entries('s-1-branch-u2-2'));
+  expect(JSON.stringify(messages)).toContain('did 4');
+  expect(take(5)).toMatchObject([{ added: 0 }, { added: 0 }]);
+  expect([...store.verify()]).toEqual([]);
+});
+
 test.each([false, true])(
   'a copy that a person deleted keeps its source from nothing (its name is taken: %s)',
   (isTaken) => {

@@ -39,13 +39,14 @@ export function asOlderCopy(
 
 /**
  * The branches of a source, deleted or not, and what it is a copy of: an older copy shows what is in one of them where a prompt
- * was typed anew since.
+ * was typed anew since. The session that this import makes show something else counts for none.
  */
-function branchesOf(store: HomeStore, { plan, conversation }: Writing): readonly string[] {
+function branchesOf(store: HomeStore, { plan, conversation, from }: Writing): readonly string[] {
   const copies = copiesIn(store);
   const branches = copies.branchesOf(sourceOf(plan.format, plan.session)).map(([id]) => id);
   const settled = { ...conversation, spine: conversation.spine.slice(0, conversation.settled) };
   const family = copies.family(firstKeyIn(conversation));
   const other = family && showing(family, settled);
-  return other === undefined ? branches : [...branches, other.id];
+  const left = from?.isLeft === true ? store.sessions.find(from.session)?.id : undefined;
+  return other === undefined || other.id === left ? branches : [...branches, other.id];
 }

@@ -95,7 +95,7 @@ export class PlanWriter {
     for (const given of branchesWith(this.#plan, parent, left)) {
       if (this.#written.has(given.key)) continue;
       const conversation = this.#writing.known.behind(given);
-      const from = { session, earlier: [] };
+      const from = { session, earlier: [], isLeft: true } as const;
       const shared = sharedWith(this.#store, { ...from, conversation }).length;
       if (shared > this.#commonOf(given, conversation)) this.#write(given, conversation, from);
     }

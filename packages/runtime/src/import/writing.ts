@@ -13,6 +13,8 @@ export interface From {
   readonly session: string;
   readonly refused?: TapeError | ImportError;
   readonly earlier: readonly Shown[];
+  /** Whether it shows something else once this conversation is written. */
+  readonly isLeft?: true;
 }
 
 /** What is written, and how. */
