@@ -100,9 +100,18 @@ describe('an older file of a session hides nothing that a newer one brought', ()
   });
 });
 
-describe('an older file of a session', () => {
-  const titled = (title: string) => ({ type: 'custom-title', customTitle: title, sessionId: id });
+/** A record that has no id, as those that Claude Code writes beside a conversation. */
+const titled = (title: string) => ({ type: 'custom-title', customTitle: title, sessionId: id });
 
+/** The records beside the conversations of a store, with the sessions that have them. */
+function besideIn(store: SqliteTapeStore) {
+  return store.sessions
+    .list({ all: true })
+    .flatMap(({ session }) => [...store.entries.read(session, { own: true, kind: 'x-claude-code' })])
+    .map(({ payload }) => payload);
+}
+
+describe('an older file of a session', () => {
   test('gives it no title that it had before', async () => {
     const { newer, older, store, read } = places();
     const begun = [...records.slice(0, 2), titled('The first title')];
@@ -112,15 +121,79 @@ describe('an older file of a session', () => {
     expect(store.sessions.find(id)?.title).toBe('The title by now');
   });
 
-  test('brings the records that it alone has, such as a title that it got since', async () => {
+  test.each([
+    ['behind its end', 0],
+    ['in a line in which the newer one has another one', 1],
+  ])('brings the records that it alone has, such as a title that it got since: %s', async (_, same) => {
     const { newer, older, store, read } = places();
-    writeFileSync(newer, jsonl([...records, titled('The title here')]));
-    writeFileSync(older, jsonl([...records.slice(0, 2), titled('The title there')]));
+    const begun = records.slice(0, 2);
+    const here = same === 0 ? [...records, titled('Here')] : [...begun, titled('Here'), ...records.slice(2)];
+    writeFileSync(newer, jsonl(here));
+    writeFileSync(older, jsonl([...begun, titled('There')]));
     for (const path of [newer, older, newer]) await read(path);
-    expect(store.sessions.list()).toMatchObject([{ session: id, title: 'The title there' }]);
-    const titles = [...store.entries.read(id, { kind: 'x-claude-code' })].map(({ payload }) => payload);
-    expect(titles).toEqual([titled('The title here'), titled('The title there')]);
+    const again = store.changes();
+    for (const path of [older, newer]) await read(path);
+    expect(store.changes()).toBe(again);
+    expect(store.sessions.list()).toMatchObject([{ session: id, title: 'There' }]);
+    expect(besideIn(store)).toEqual([titled('Here'), titled('There')]);
     expect(textsOf(store)[0]?.[1]).toHaveLength(6);
+  });
+
+  test('takes no summary of a compaction away that had not come to it', async () => {
+    const { newer, older, store, read } = places();
+    const boundary = {
+      ...{ type: 'system', subtype: 'compact_boundary', uuid: 'c1', parentUuid: null },
+      ...{ logicalParentUuid: 'a1', sessionId: id, compactMetadata: { trigger: 'manual' } },
+    };
+    const summary = { ...person({ uuid: 's1', parent: 'c1' }, 'what was', { isCompactSummary: true }) };
+    const begun = [...records.slice(0, 2), boundary];
+    writeFileSync(newer, jsonl([...begun, { ...summary, sessionId: id }]));
+    writeFileSync(older, jsonl([...begun, titled('There')]));
+    for (const path of [newer, older]) await read(path);
+    expect(store.sessions.list()).toHaveLength(1);
+    expect([...store.views.entries(id)].find(({ mark }) => mark === 'boundary')?.payload).toEqual({
+      state: { summary: 'what was' },
+    });
+  });
+});
+
+describe('a record without an id is on a tape though another one is in the same line', () => {
+  const asked = (session: string, prompt: string) => [
+    { ...person({ uuid: `u-${session}`, parent: 'a1' }, prompt), sessionId: session },
+    {
+      ...model({ uuid: `a-${session}`, parent: `u-${session}` }, [says(`did ${prompt}`)]),
+      sessionId: session,
+    },
+  ];
+
+  test('where a session went on in two folders', async () => {
+    const { newer, older, store, read } = places();
+    const [first, second] = records;
+    writeFileSync(newer, jsonl([first, second, titled('Here'), ...asked(id, 'do it')]));
+    const there = asked('x', 'do else').map((one) => ({ ...one, sessionId: id }));
+    writeFileSync(older, jsonl([first, second, titled('There'), ...there]));
+    for (const path of [newer, older, newer, older]) await read(path);
+    expect(store.sessions.list()).toHaveLength(2);
+    expect(besideIn(store)).toEqual(expect.arrayContaining([titled('Here'), titled('There')]));
+    expect(besideIn(store)).toHaveLength(2);
+  });
+
+  test('where a fork has it before the place at which it was forked', async () => {
+    const { newer, older, store, read } = places();
+    const [first, second] = records;
+    const fork = '00000002-0000-4000-8000-000000000000';
+    const copied = [first, titled('There'), second].map((one) => ({
+      ...{ ...one, sessionId: fork },
+      ...(one !== undefined && 'uuid' in one && { forkedFrom: { sessionId: id, messageUuid: one.uuid } }),
+    }));
+    writeFileSync(newer, jsonl([first, titled('Here'), second, ...asked(id, 'do it')]));
+    const other = older.replace(id, fork);
+    writeFileSync(other, jsonl([...copied, ...asked(fork, 'do else')]));
+    for (const path of [newer, other, newer, other]) await read(path);
+    expect(store.sessions.find(fork)?.parent).toBe(id);
+    const own = { ...titled('There'), sessionId: fork };
+    expect(besideIn(store)).toEqual(expect.arrayContaining([titled('Here'), own]));
+    expect(besideIn(store)).toHaveLength(2);
   });
 });
 

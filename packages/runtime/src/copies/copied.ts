@@ -1,5 +1,7 @@
 import type { HomeStore, Seq } from '@tapedeck/tape';
+import { hasAside } from '../imported/change.ts';
 import { firstKeyIn } from '../imported/first-said.ts';
+import { hasOwnId, keyAgain, type Records, type Shown, shownOf } from '../imported/imported.ts';
 import { sourceNamedBy } from '../imported/origins.ts';
 import type { ConversationPlan, ImportPlan } from '../plan/plan.ts';
 import { copiesIn } from './copies.ts';
@@ -56,18 +58,37 @@ export function isAsItWas(
   return isShown && hasAsides(store, id, conversation);
 }
 
-/** The keys of those records of a conversation that are no part of it, and that a session has up to a position. */
-export function knownAsides(
+/** What a session has up to a position of the records beside a conversation. */
+export function asidesIn(
   store: HomeStore,
   id: string,
   { asides }: ConversationPlan,
   to: Seq = Number.MAX_SAFE_INTEGER,
-): ReadonlySet<string> {
-  const keys = asides.map(({ draft: { key = '' } }) => key);
-  return new Set(keys.filter((key) => [...store.entries.read(id, { key: `u:${key}`, to })].length > 0));
+): Records {
+  const known = new Set<string>();
+  const byLine = new Map<string, readonly Shown[]>();
+  for (const { draft } of asides) {
+    const { key = '' } = draft;
+    const there = [...writtenUnder(store, id, { key, to })];
+    if (there.length > 0) known.add(key);
+    if (there.length > 0 && !hasOwnId(key)) byLine.set(key, there);
+  }
+  return { known, byLine };
+}
+
+function* writtenUnder(
+  store: HomeStore,
+  id: string,
+  { key, to }: { readonly key: string; readonly to: Seq },
+): Generator<Shown> {
+  for (let again = 0; ; again += 1) {
+    const [entry] = store.entries.read(id, { key: `u:${keyAgain(key, again)}`, to });
+    if (entry === undefined) return;
+    yield shownOf(entry, key);
+  }
 }
 
 function hasAsides(store: HomeStore, id: string, conversation: ConversationPlan): boolean {
-  const known = knownAsides(store, id, conversation);
-  return conversation.asides.every(({ draft: { key = '' } }) => known.has(key));
+  const records = asidesIn(store, id, conversation);
+  return conversation.asides.every(({ draft }) => hasAside(records, draft));
 }

@@ -130,7 +130,7 @@ export class ConversationWriter {
       const { others } = this.#session;
       const read = readTape(this.#store, this.#writing, { session, others, isNew });
       const isPart = !isNew && isParted(this.#store, this.#writing, { ...read, session });
-      const tape = isPart ? asOlderCopy(this.#store, this.#writing, read, { session, others }) : read;
+      const tape = isPart ? asOlderCopy(this.#store, this.#writing, read, session) : read;
       if (tape === undefined) return this.#goOnBeside(read);
       const left = isNew ? new Set<string>() : leftOf(tape);
       // What a branch counts by now of what comes counts there.

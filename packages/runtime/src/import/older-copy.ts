@@ -1,40 +1,35 @@
 import type { HomeStore } from '@tapedeck/tape';
 import { copiesIn } from '../copies/copies.ts';
 import { showing } from '../copies/walk.ts';
-import { saysNothingNew } from '../imported/change.ts';
+import { hasAside, saysNothingNew } from '../imported/change.ts';
 import { firstKeyIn } from '../imported/first-said.ts';
-import { importedIn } from '../imported/imported.ts';
+import { importedIn, keyOf } from '../imported/imported.ts';
 import { sourceOf } from '../imported/origins.ts';
 import { isAside } from '../plan/plan.ts';
-import { beforeRewind, knownIn, type ReadTape } from './read-tape.ts';
+import { beforeRewind, type ReadTape } from './read-tape.ts';
 import type { Writing } from './writing.ts';
 
 /**
- * A tape with what a source lacks on it that has less of its conversation than before, as an older copy does: what it alone has
- * beside the conversation, such as a title that it got since. Undefined for a source that has something else, and is none.
- * @param others the other sessions of the conversation
+ * What a tape lacks of a source that has less of its conversation than before, as an older copy does: what that alone has beside
+ * the conversation, such as a title that it got since. Undefined for a source whose conversation has something else.
  */
 export function asOlderCopy(
   store: HomeStore,
   writing: Writing,
   tape: ReadTape,
-  { session, others }: { readonly session: string; readonly others: readonly string[] },
+  session: string,
 ): ReadTape | undefined {
   const { conversation } = writing;
   const { imported, change } = tape;
   const { same } = beforeRewind(store, writing, { ...tape, session }) ?? change;
-  const lacking = (drafts: ReadTape['change']['drafts']) => ({
-    ...tape,
-    change: { same: change.same, drafts },
-  });
-  if (saysNothingNew(conversation, imported)) return lacking([]);
-  const own = [imported, ...branchesOf(store, writing).map((id) => importedIn(store, id))];
-  const known = new Set(own.flatMap((one) => [...one.known]));
-  if (same === conversation.spine.length)
-    return lacking(change.drafts.filter((draft) => isAside(draft) && !known.has(draft.key ?? '')));
-  const beside = knownIn(store, others);
-  const has = own.some((one) => saysNothingNew(conversation, { ...one, known, beside }));
-  return has ? lacking([]) : undefined;
+  const all = [imported, ...branchesOf(store, writing).map((id) => importedIn(store, id))];
+  const isOlder = same === conversation.spine.length || all.some((one) => saysNothingNew(conversation, one));
+  if (!isOlder) return undefined;
+  const there = new Set<string>();
+  for (const { draft } of conversation.asides)
+    if (all.some((one) => hasAside(one, draft))) there.add(keyOf(draft));
+  const drafts = change.drafts.filter((draft) => isAside(draft) && !there.has(keyOf(draft)));
+  return { ...tape, change: { same: change.same, drafts } };
 }
 
 /**

@@ -62,9 +62,10 @@ function hidesOther(
     if (draft === undefined) return rewritten;
     if (isSame(draft, entry)) return false;
     const now = wholeDraft(draft);
-    const before = entry.kind === 'message' ? entryAt(store, session, entry) : undefined;
+    const isPart = entry.kind === 'message' || entry.mark === 'boundary';
+    const before = isPart ? entryAt(store, session, entry) : undefined;
     if (before === undefined) return rewritten;
-    // Of an answer, a part had come: then, or to this older copy.
+    // Of an answer, a part had come, or the summary of a compaction had not: then, or to this older copy.
     return !begins(before, now) && (rewritten || begins(now, before));
   });
 }

@@ -1,10 +1,10 @@
 import type { HomeStore } from '@tapedeck/tape';
 import type { ForkPreview } from '@tapedeck/tape/store';
-import { type CopiedPart, knownAsides } from '../copies/copied.ts';
+import { asidesIn, type CopiedPart } from '../copies/copied.ts';
 import { countedElsewhere } from '../copies/counted-elsewhere.ts';
 import { changeOf } from '../imported/change.ts';
 import { importedIn, inheritedFrom, nothingImported } from '../imported/imported.ts';
-import { knownIn, type ReadTape } from './read-tape.ts';
+import type { ReadTape } from './read-tape.ts';
 import type { Writing } from './writing.ts';
 
 /** A session that is not forked yet: from which one (its id), where, and what it begins with before anything of an import. */
@@ -34,7 +34,7 @@ export function readFork(
     // What was erased behind the place of a fork, too.
     erased: inherited.erased.union(importedIn(store, fork.from).erased),
     elsewhere: countedElsewhere(store, writing, { parentId: fork.from }),
-    beside: knownIn(store, others),
+    beside: others.map((one) => importedIn(store, one)),
     erasedElsewhere: writing.erasedElsewhere,
   };
   return tapeOf(fork, imported, changeOf(conversation, imported));
@@ -54,7 +54,7 @@ export function readCopy(
   if (fork.base !== cut || conversation.keeps.size > 0) return undefined;
   const imported = {
     ...nothingImported,
-    known: knownAsides(store, fork.from, conversation, cut),
+    ...asidesIn(store, fork.from, conversation, cut),
     erased,
     elsewhere: countedElsewhere(store, writing, { parentId: fork.from }),
     erasedElsewhere: writing.erasedElsewhere,

@@ -46,16 +46,11 @@ export function readTape(
     ...own,
     erased: own.erased.union(above.erased),
     elsewhere: countedElsewhere(store, writing, info),
-    beside: knownIn(store, others),
+    beside: others.map((one) => importedIn(store, one)),
     erasedElsewhere: writing.erasedElsewhere,
   };
   const back = backIn(store, writing, info?.id, imported);
   return { head, hash: headHash, imported, change: changeOf(conversation, imported, back), back };
-}
-
-/** The keys that sessions have. */
-export function knownIn(store: HomeStore, sessions: readonly string[]): ReadonlySet<string> {
-  return new Set(sessions.flatMap((one) => [...importedIn(store, one).known]));
 }
 
 /** Where a session showed more of the conversation before a person rewound it. */

@@ -4,7 +4,16 @@ import { LaterDraft, wholeDraft } from '../plan/later-draft.ts';
 import { type ConversationPlan, isAside } from '../plan/plan.ts';
 import { earlierForm } from './earlier-form.ts';
 import { asideLeft, withoutContent } from './erased.ts';
-import { type Counted, contentMark, type Imported, most, requestOf, type Shown } from './imported.ts';
+import {
+  type Counted,
+  contentMark,
+  type Imported,
+  keyAgain,
+  most,
+  type Records,
+  requestOf,
+  type Shown,
+} from './imported.ts';
 import { rawForm } from './raw-form.ts';
 
 /** What has to be written so that a session reads as its plan. */
@@ -42,7 +51,8 @@ export function changeOf(
   const catchUp = (after: number): void => {
     for (let one = fresh[aside]; one !== undefined && one.after <= after; one = fresh[aside]) {
       const left = asideLeft(one, plan, isGone);
-      drafts.push(tape.erasedElsewhere?.hasAside(left) === true ? withoutContent(left) : left);
+      const isErasedElsewhere = tape.erasedElsewhere?.hasAside(left) === true;
+      drafts.push(writtenAgain(isErasedElsewhere ? withoutContent(left) : left, tape));
       aside += 1;
     }
   };
@@ -93,27 +103,34 @@ export function sameOf(plan: ConversationPlan, tape: Imported): Pick<Change, 'sa
 }
 
 /**
- * Whether a plan has nothing that its tape lacks, as that of an older copy of a source: all that is settled in it is shown,
+ * Whether a conversation has nothing that a tape lacks, as that of an older copy of a source: all that is settled in it is shown,
  * and what is not, such as an answer of which only a part had come, the tape knows, with no less content. Pure.
  */
-export function saysNothingNew({ spine, settled, asides }: ConversationPlan, tape: Imported): boolean {
+export function saysNothingNew(
+  { spine, settled }: Pick<ConversationPlan, 'spine' | 'settled'>,
+  tape: Imported,
+): boolean {
   const shown = new Map(tape.shown.map((entry) => [entry.key, entry]));
-  return (
-    asides.every(({ draft }) => isKept(draft, tape)) &&
-    spine.every((draft, i) => {
-      const entry = shown.get(draft.key ?? '');
-      if (entry !== undefined && isSame(draft, entry)) return true;
-      if (i < settled) return false;
-      const length = entry?.length ?? tape.rewound.get(draft.key ?? '');
-      if (length !== undefined) return !isLonger(draft, length);
-      return draft.meta?.repaired === true || isAnswered(draft, tape);
-    })
-  );
+  return spine.every((draft, i) => {
+    const entry = shown.get(draft.key ?? '');
+    if (entry !== undefined && isSame(draft, entry)) return true;
+    if (i < settled) return false;
+    const length = entry?.length ?? tape.rewound.get(draft.key ?? '');
+    if (length !== undefined) return !isLonger(draft, length);
+    return draft.meta?.repaired === true || isAnswered(draft, tape);
+  });
 }
 
 /** Whether a record that no view shows is here already: another session of its conversation may have it. */
-function isKept({ key = '' }: Draft, { known, beside }: Imported): boolean {
-  return known.has(key) || beside?.has(key) === true;
+function isKept(draft: Draft, { beside = [], ...own }: Imported): boolean {
+  return [own, ...beside].some((one) => hasAside(one, draft));
+}
+
+/** Whether a tape has a record beside a conversation. One without an id can be another one in the same line of another file. */
+export function hasAside({ known, byLine }: Records, draft: Draft): boolean {
+  const { key = '' } = draft;
+  const all = byLine.get(key);
+  return known.has(key) && (all === undefined || all.some((one) => isSame(draft, one)));
 }
 
 /** Whether a draft has more content than an entry of its key, of which only a part had come then. */
@@ -209,7 +226,7 @@ function writtenAgain(draft: Draft, { written, counted, elsewhere }: Imported): 
   if (again === 0 && usageBefore === undefined) return draft;
   return {
     ...wholeDraft(draft),
-    ...(again > 0 && { key: `${key}~again${again}` }),
+    ...(again > 0 && { key: keyAgain(key, again) }),
     meta: { ...meta, ...(again > 0 && { again }), ...(usageBefore !== undefined && { usageBefore }) },
   };
 }

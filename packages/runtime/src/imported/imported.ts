@@ -9,7 +9,7 @@
 import type { Draft, Entry, HomeStore, JsonObject, Seq } from '@tapedeck/tape';
 import { clientCalls, importedEvent, isObject } from '@tapedeck/tape/internal';
 import { sha256 } from '@tapedeck/tape/store';
-import type { Base, SaidIn } from '../plan/plan.ts';
+import { type Base, isAside, type SaidIn } from '../plan/plan.ts';
 import { withAncestors } from './ancestors.ts';
 import { isErased } from './erased.ts';
 
@@ -34,15 +34,21 @@ export interface Counted {
   readonly answered: (request: string) => JsonObject | undefined;
 }
 
+/** The records that a tape has of an import. */
+export interface Records {
+  /** The keys of all that it has, also of what it inherits. */
+  readonly known: ReadonlySet<string>;
+  /** Of those beside its conversation that have no id, as far as they were read: what each key stands for, which says their line alone. */
+  readonly byLine: ReadonlyMap<string, readonly Shown[]>;
+}
+
 /** What a tape has of an import. */
-export interface Imported {
+export interface Imported extends Records {
   /** The entries of the import that readers see, in order. */
   readonly shown: readonly Shown[];
   /** How often each key was written to the tape itself, whether or not a rewind hides it. */
   readonly written: ReadonlyMap<string, number>;
-  /** The keys of all that it has, also of what it inherits. */
-  readonly known: ReadonlySet<string>;
-  /** Of these, the keys of what was erased. */
+  /** Of the keys, those of what was erased. */
   readonly erased: ReadonlySet<string>;
   /** The tokens that were counted for a key. */
   readonly counted: ReadonlyMap<string, JsonObject>;
@@ -57,8 +63,8 @@ export interface Imported {
         hasAside(draft: Draft): boolean;
       }
     | undefined;
-  /** The keys of what other sessions of the same conversation have. */
-  readonly beside?: ReadonlySet<string>;
+  /** What other sessions of the same conversation have. */
+  readonly beside?: readonly Records[];
   /** The last position that readers see of a conversation that went on here. */
   readonly ownWork?: Seq;
   /** What a person took out of sight, with a rewind: how long each content is, as JSON, by its key. */
@@ -73,6 +79,7 @@ export const nothingImported: Imported = {
   shown: [],
   written: new Map(),
   known: new Set(),
+  byLine: new Map(),
   erased: new Set(),
   counted: new Map(),
   requests: new Map(),
@@ -82,6 +89,11 @@ export const nothingImported: Imported = {
 /** The key of a draft, of which an entry of a tape may be a later writing. */
 export function keyOf({ key = '' }: { readonly key?: string | undefined }): string {
   return key.replace(/^u:/, '').replace(/~again\d+$/, '');
+}
+
+/** The key of a draft that was written under its own one before, so often. */
+export function keyAgain(key: string, again: number): string {
+  return again === 0 ? key : `${key}~again${again}`;
 }
 
 /** Ids that tools give to records, and digests of what has no id. */
@@ -160,6 +172,7 @@ function readIn(
   const ranges = [...store.views.ranges(session, upTo)];
   const written = new Map<string, number>();
   const known = new Set<string>();
+  const byLine = new Map<string, Shown[]>();
   const erased = new Set<string>();
   const counted = new Map<string, JsonObject>();
   const answers = new Map<string, Set<string>>();
@@ -192,12 +205,15 @@ function readIn(
       const request = requestOf(entry);
       if (request !== undefined) answers.set(request, (answers.get(request) ?? new Set()).add(key));
     }
-    if (isShown && entry.seq > since) shown.push(shownOf(entry, key));
+    const isOfLine = isAside(entry) && !hasOwnId(key);
+    const one = isOfLine || (isShown && entry.seq > since) ? shownOf(entry, key) : undefined;
+    if (one !== undefined && isShown && entry.seq > since) shown.push(one);
+    if (one !== undefined && isOfLine) byLine.set(key, [...(byLine.get(key) ?? []), one]);
     if (hiddenBy === undefined) continue;
-    const one = [key, JSON.stringify(entry.payload).length] as const;
+    const length = [key, JSON.stringify(entry.payload).length] as const;
     const others = hidden.get(hiddenBy);
-    if (others === undefined) hidden.set(hiddenBy, [one]);
-    else others.push(one);
+    if (others === undefined) hidden.set(hiddenBy, [length]);
+    else others.push(length);
   }
   const rewound = new Map([...hidden.values()].flat());
   const requests = new Map<string, JsonObject>();
@@ -206,7 +222,7 @@ function readIn(
     if (others.length === 0 && usage !== undefined) requests.set(request, usage);
   }
   return {
-    ...{ shown, written, known, erased, counted, requests, rewound },
+    ...{ shown, written, known, byLine, erased, counted, requests, rewound },
     ...(ownWork !== undefined && { ownWork }),
   };
 }
