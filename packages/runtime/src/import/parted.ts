@@ -65,8 +65,9 @@ function hidesOther(
     const isPart = entry.kind === 'message' || entry.mark === 'boundary';
     const before = isPart ? entryAt(store, session, entry) : undefined;
     if (before === undefined) return rewritten;
-    // Of an answer, a part had come, or the summary of a compaction had not: then, or to this older copy.
-    return !begins(before, now) && (rewritten || begins(now, before));
+    // Of an answer, a part had come, or the summary of a compaction had not: then, or to this older copy, which ends with it.
+    const mayBeOlder = entry.kind === 'message' || draft === conversation.spine.at(-1);
+    return !begins(before, now) && (rewritten || (mayBeOlder && begins(now, before)));
   });
 }
 
