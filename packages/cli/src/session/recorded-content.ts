@@ -1,10 +1,7 @@
-import { hasOwnId, QuotedTexts } from '@tapedeck/runtime/internal';
+import { hasOwnId, QuotedTexts, saysLine } from '@tapedeck/runtime/internal';
 import type { Entry, JsonObject } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { sha256 } from '@tapedeck/tape/store';
-
-/** The key of a record that has no id: its place in the file, which one of any other file has, too. */
-const ofPlace = /\bline:\d+/;
 
 /**
  * What the records of a source say, by which those of a copy are known. A program that copies records may change where and in
@@ -66,7 +63,7 @@ function marksOf(entry: Entry): readonly string[] {
   const { kind, name, payload, meta } = entry;
   if (payload === null) return [];
   const key = keyOf(entry);
-  const ids = [meta.timestamp, ofPlace.test(key) ? undefined : key].filter((id) => typeof id === 'string');
+  const ids = [meta.timestamp, saysLine(key) ? undefined : key].filter((id) => typeof id === 'string');
   const said = JSON.stringify([kind, name, payload]);
   return ids.filter((id) => id !== '').map((id) => markOf(`${id} ${said}`));
 }

@@ -1,7 +1,7 @@
 import type { HomeStore, Seq } from '@tapedeck/tape';
 import { hasAside } from '../imported/change.ts';
 import { firstKeyIn } from '../imported/first-said.ts';
-import { hasOwnId, keyAgain, type Records, type Shown, shownOf } from '../imported/imported.ts';
+import { keyAgain, type Records, type Shown, saysLine, shownOf } from '../imported/imported.ts';
 import { sourceNamedBy } from '../imported/origins.ts';
 import type { ConversationPlan, ImportPlan } from '../plan/plan.ts';
 import { copiesIn } from './copies.ts';
@@ -71,7 +71,7 @@ export function asidesIn(
     const { key = '' } = draft;
     const there = [...writtenUnder(store, id, { key, to })];
     if (there.length > 0) known.add(key);
-    if (there.length > 0 && !hasOwnId(key)) byLine.set(key, there);
+    if (there.length > 0 && saysLine(key)) byLine.set(key, there);
   }
   return { known, byLine };
 }

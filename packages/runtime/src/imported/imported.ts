@@ -96,6 +96,11 @@ export function keyAgain(key: string, again: number): string {
   return again === 0 ? key : `${key}~again${again}`;
 }
 
+/** Whether a key says the line of its record, as that of one without an id does: in another file another one can be there. */
+export function saysLine(key: string): boolean {
+  return /\bline:\d+/.test(key);
+}
+
 /** Ids that tools give to records, and digests of what has no id. */
 const ownId = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|:[0-9a-f]{12,64}$/;
 
@@ -205,7 +210,7 @@ function readIn(
       const request = requestOf(entry);
       if (request !== undefined) answers.set(request, (answers.get(request) ?? new Set()).add(key));
     }
-    const isOfLine = isAside(entry) && !hasOwnId(key);
+    const isOfLine = isAside(entry) && saysLine(key);
     const one = isOfLine || (isShown && entry.seq > since) ? shownOf(entry, key) : undefined;
     if (one !== undefined && isShown && entry.seq > since) shown.push(one);
     if (one !== undefined && isOfLine) byLine.set(key, [...(byLine.get(key) ?? []), one]);
