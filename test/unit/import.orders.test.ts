@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { parseJsonLines, planClaudeCode, reconcile, SourceTable } from '@tapedeck/runtime/import';
-import { type SqliteTapeStore, view } from '@tapedeck/tape';
+import { assistant, type SessionInfo, type SqliteTapeStore, user, view } from '@tapedeck/tape';
 import { treeParentOf } from '@tapedeck/tape/internal';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -87,6 +87,77 @@ describe.each([
         },
       ),
       { numRuns: sized(5, 8, 3_000), ...sized({ seed: 1 }, { seed: 1 }, {}) },
+    );
+  });
+});
+
+/** What a person does in a session beside the imports. The nth one has words of its own. */
+const deeds: Readonly<{
+  [deed: string]: (store: SqliteTapeStore, session: SessionInfo, n: number) => unknown;
+}> = {
+  append: (store, { id }, n) => store.entries.append(id, [user(`mine ${n}`), assistant(`answer ${n}`)]),
+  fork: (store, { id, head }, n) => store.lineage.fork(id, { name: `fork-${n}`, cut: 1 + (n % head) }),
+  rename: (store, { id }, n) => store.sessions.update(id, { name: `name-${n}` }),
+  move: (store, { id }) => store.lineage.link(id, null, { type: 'moved' }),
+  rewind: (store, { id, head }, n) => store.history.rewind(id, 1 + (n % head)),
+  archive: (store, { id }) => store.sessions.update(id, { lifecycle: 'archived' }),
+  delete: (store, { id }) => store.sessions.update(id, { lifecycle: 'destroyed' }),
+};
+
+/** Every text that a reader sees of any session. */
+const textsOf = (store: SqliteTapeStore) =>
+  new Set(
+    store.sessions
+      .list({ all: true, deleted: false })
+      .flatMap(({ id }) => view(store.views.entries(id)).messages)
+      .flatMap(({ content }) => content.map(({ text }) => text)),
+  );
+
+describe.each([
+  ['adds, forks, names and moves', ['append', 'fork', 'rename', 'move']],
+  ['also rewinds, archives and deletes', Object.keys(deeds)],
+] as const)('a person who works on sessions while their sources grow, and %s,', (_, some) => {
+  test('ends no import, and loses nothing', () => {
+    const deed = fc.record({
+      what: fc.constantFrom(...some),
+      in: fc.nat(20),
+      n: fc.nat(30),
+      when: fc.nat(12),
+    });
+    fc.assert(
+      fc.property(
+        acts(['turn', 'turn', 'turn', 'copy', 'clear']),
+        fc.array(fc.nat(1_000), { minLength: 6, maxLength: 12 }),
+        fc.array(deed, { minLength: 1, maxLength: 4 }),
+        (all, order, done) => {
+          const files = filesOf(all, { requests: true });
+          const [once, store] = [openStore(), openStore()];
+          for (const file of files) take(once, file);
+          const pieces = piecesOf(files, order, true);
+          for (const [i, piece] of pieces.entries()) {
+            take(store, piece);
+            for (const [nth, one] of done.entries()) {
+              const there = store.sessions.list({ all: true, deleted: false });
+              const session = there[one.in % there.length];
+              if (one.when % pieces.length === i && session !== undefined)
+                deeds[one.what]?.(store, session, 100 * nth + one.n);
+            }
+          }
+          for (const file of files) take(store, file);
+          const before = heads(store);
+          for (const file of files) take(store, file);
+          expect(heads(store)).toEqual(before);
+          expect([...store.verify()]).toEqual([]);
+          if (done.some(({ what }) => ['rewind', 'archive', 'delete'].includes(what))) return;
+          expect(stateOf(store).output).toBe(stateOf(once).output);
+          const own = done.flatMap(({ what, n }, nth) =>
+            what === 'append' ? [`mine ${100 * nth + n}`] : [],
+          );
+          const texts = textsOf(store);
+          expect([...textsOf(once), ...own].filter((text) => !texts.has(text))).toEqual([]);
+        },
+      ),
+      { numRuns: sized(5, 25, 3_000), ...sized({ seed: 1 }, { seed: 1 }, {}) },
     );
   });
 });
