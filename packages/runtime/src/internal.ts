@@ -47,7 +47,7 @@ export {
 export { isAfter, newestAct, undoable } from './history/undo.ts';
 export { leftTape, reconcileEnd } from './import/reconcile-end.ts';
 export { forgottenDraft, originDraft } from './imported/forgotten.ts';
-export { hasOwnId, saysLine } from './imported/imported.ts';
+export { hasOwnId, saysLine } from './imported/keys.ts';
 export { QuotedTexts, saidIn } from './imported/quoted-texts.ts';
 export {
   beginning,

@@ -1,7 +1,8 @@
 import type { HomeStore, Seq } from '@tapedeck/tape';
 import { hasAside } from '../imported/change.ts';
 import { firstKeyIn } from '../imported/first-said.ts';
-import { keyAgain, type Records, type Shown, saysLine, shownOf } from '../imported/imported.ts';
+import { type Records, type Shown, shownOf } from '../imported/imported.ts';
+import { keyAgain, saysLine } from '../imported/keys.ts';
 import { sourceNamedBy } from '../imported/origins.ts';
 import type { ConversationPlan, ImportPlan } from '../plan/plan.ts';
 import { copiesIn } from './copies.ts';

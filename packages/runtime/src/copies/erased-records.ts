@@ -1,5 +1,6 @@
 import type { Entry, HomeStore, Json, JsonObject, Seq } from '@tapedeck/tape';
-import { hasOwnId, isOfImport, keyOf, requestOf } from '../imported/imported.ts';
+import { isOfImport, requestOf } from '../imported/imported.ts';
+import { hasOwnId, keyOf } from '../imported/keys.ts';
 import type { SessionFacts } from '../imported/session-facts.ts';
 import { wholeDraft } from '../plan/later-draft.ts';
 import { type ConversationPlan, isAside, type SaidIn } from '../plan/plan.ts';

@@ -1,7 +1,8 @@
 import type { Entry, HomeStore, Seq } from '@tapedeck/tape';
 import { isErased } from '../imported/erased.ts';
 import { firstAnswer, saidBy } from '../imported/first-said.ts';
-import { isOfImport, isSaid, keyOf, shownOf } from '../imported/imported.ts';
+import { isOfImport, isSaid, shownOf } from '../imported/imported.ts';
+import { keyOf } from '../imported/keys.ts';
 import { recalled } from '../imported/recalled.ts';
 import { isAside } from '../plan/plan.ts';
 import type { Member, Step } from './step.ts';

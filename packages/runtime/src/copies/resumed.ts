@@ -10,7 +10,8 @@ import {
   sayingOf,
   waysOf,
 } from '../imported/first-said.ts';
-import { importedIn, keyOf, requestOf, type Shown, shownAt } from '../imported/imported.ts';
+import { importedIn, requestOf, type Shown, shownAt } from '../imported/imported.ts';
+import { keyOf } from '../imported/keys.ts';
 import { mainOf, type Origins, sourceNamedBy, sourceOf } from '../imported/origins.ts';
 import { recalled } from '../imported/recalled.ts';
 import { isStandIn } from '../plan/output.ts';

@@ -1,6 +1,6 @@
 import type { Draft, HomeStore } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
-import { keyOf } from '../imported/imported.ts';
+import { keyOf } from '../imported/keys.ts';
 import type { DerivedEdge, ImportPlan } from '../plan/plan.ts';
 import { appendBeside } from './beside.ts';
 import { isBetween } from './edges.ts';

@@ -1,7 +1,8 @@
 import { type Entry, type HomeStore, type Seq, TapeError } from '@tapedeck/tape';
 import { changeOf } from '../imported/change.ts';
 import type { Cleaner } from '../imported/cleaner.ts';
-import { importedIn, isImportRewind, isSaid, keyOf } from '../imported/imported.ts';
+import { importedIn, isImportRewind, isSaid } from '../imported/imported.ts';
+import { keyOf } from '../imported/keys.ts';
 import { wholeDraft } from '../plan/later-draft.ts';
 import { type ConversationPlan, isAside } from '../plan/plan.ts';
 import { appendDrafts } from './append-drafts.ts';

@@ -8,7 +8,8 @@ import {
 } from '@tapedeck/tape/internal';
 import { isByImport } from '../edges/returned.ts';
 import { withAncestors } from '../imported/ancestors.ts';
-import { isOfImport, keyOf } from '../imported/imported.ts';
+import { isOfImport } from '../imported/imported.ts';
+import { keyOf } from '../imported/keys.ts';
 import { idsHave, numbersOf } from '../lines/index.ts';
 import { wholeDraft } from '../plan/later-draft.ts';
 import type { ImportPlan } from '../plan/plan.ts';

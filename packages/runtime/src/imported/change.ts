@@ -8,12 +8,12 @@ import {
   type Counted,
   contentMark,
   type Imported,
-  keyAgain,
   most,
   type Records,
   requestOf,
   type Shown,
 } from './imported.ts';
+import { keyAgain } from './keys.ts';
 import { rawForm } from './raw-form.ts';
 
 /** What has to be written so that a session reads as its plan. */

@@ -4,7 +4,8 @@ import { sha256 } from '@tapedeck/tape/store';
 import { wholeDraft } from '../plan/later-draft.ts';
 import type { ConversationPlan } from '../plan/plan.ts';
 import { isErased } from './erased.ts';
-import { isOfImport, keyOf, requestOf } from './imported.ts';
+import { isOfImport, requestOf } from './imported.ts';
+import { keyOf } from './keys.ts';
 import { recalled } from './recalled.ts';
 
 /** The messages of a session in which its first answer is looked for. */

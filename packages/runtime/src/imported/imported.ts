@@ -1,5 +1,5 @@
 /**
- * What is on tapes of transcripts: the entries of a session with the keys of their records (`imported.ts`), also erased
+ * What is on tapes of transcripts: the entries of a session (`imported.ts`) with the keys of their records (`keys.ts`), also erased
  * ones (`erased.ts`), the notes of its sources and of what it is a copy of (`origins.ts`, `copy-notes.ts`), how it begins
  * (`first-said.ts`), and the tokens that were counted (`ledger.ts`). `change.ts` concludes from that what a plan adds. What
  * an import has to know of all sessions is read of each once (`session-facts.ts`, `known-sessions.ts`).
@@ -12,6 +12,7 @@ import { sha256 } from '@tapedeck/tape/store';
 import { type Base, isAside, type SaidIn } from '../plan/plan.ts';
 import { withAncestors } from './ancestors.ts';
 import { isErased } from './erased.ts';
+import { keyOf, saysLine } from './keys.ts';
 
 /** An entry of an import that readers see. Its content is not kept: a session can be larger than the memory. */
 export interface Shown extends Pick<Entry, 'seq' | 'kind'> {
@@ -85,29 +86,6 @@ export const nothingImported: Imported = {
   requests: new Map(),
   rewound: new Map(),
 };
-
-/** The key of a draft, of which an entry of a tape may be a later writing. */
-export function keyOf({ key = '' }: { readonly key?: string | undefined }): string {
-  return key.replace(/^u:/, '').replace(/~again\d+$/, '');
-}
-
-/** The key of a draft that was written under its own one before, so often. */
-export function keyAgain(key: string, again: number): string {
-  return again === 0 ? key : `${key}~again${again}`;
-}
-
-/** Whether a key says the line of its record, as that of one without an id does: in another file another one can be there. */
-export function saysLine(key: string): boolean {
-  return /\bline:\d+/.test(key);
-}
-
-/** Ids that tools give to records, and digests of what has no id. */
-const ownId = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|:[0-9a-f]{12,64}$/;
-
-/** Whether a key has the id of its record, or a digest of it, which no other record has. */
-export function hasOwnId(key: string): boolean {
-  return ownId.test(key);
-}
 
 /**
  * What was read of a store, by session: of one with many branches and subagents, each is forked from the same tape. The memory
@@ -210,15 +188,16 @@ function readIn(
       const request = requestOf(entry);
       if (request !== undefined) answers.set(request, (answers.get(request) ?? new Set()).add(key));
     }
+    const isCompared = isShown && entry.seq > since;
     const isOfLine = isAside(entry) && saysLine(key);
-    const one = isOfLine || (isShown && entry.seq > since) ? shownOf(entry, key) : undefined;
-    if (one !== undefined && isShown && entry.seq > since) shown.push(one);
+    const one = isCompared || isOfLine ? shownOf(entry, key) : undefined;
+    if (one !== undefined && isCompared) shown.push(one);
     if (one !== undefined && isOfLine) byLine.set(key, [...(byLine.get(key) ?? []), one]);
     if (hiddenBy === undefined) continue;
-    const length = [key, JSON.stringify(entry.payload).length] as const;
+    const left = [key, JSON.stringify(entry.payload).length] as const;
     const others = hidden.get(hiddenBy);
-    if (others === undefined) hidden.set(hiddenBy, [length]);
-    else others.push(length);
+    if (others === undefined) hidden.set(hiddenBy, [left]);
+    else others.push(left);
   }
   const rewound = new Map([...hidden.values()].flat());
   const requests = new Map<string, JsonObject>();
@@ -259,7 +238,7 @@ export function contentMark(payload: string, meta: string): string {
 
 /**
  * What the request of an answer is known by: the id that the provider gave it or, where no record names that, when which model
- * answered, and the id of the answer. Several models can answer in one millisecond; some proxies give one id to all answers.
+ * answered, and the id of the answer. Several answers can come in one millisecond; some proxies give one id to all of them.
  */
 export function requestOf({ meta }: Pick<Draft, 'meta'>): string | undefined {
   const { requestId, response, model, timestamp } = meta ?? {};

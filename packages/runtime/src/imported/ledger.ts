@@ -1,6 +1,7 @@
 import type { HomeStore, JsonObject, Seq } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
-import { type Counted, isOfImport, keyOf, most, requestOf } from './imported.ts';
+import { type Counted, isOfImport, most, requestOf } from './imported.ts';
+import { keyOf } from './keys.ts';
 
 /** What the own entries of a session counted. */
 interface OwnCounts {

@@ -1,7 +1,8 @@
 import type { Draft, Seq } from '@tapedeck/tape';
 import { wholeDraft } from '../plan/later-draft.ts';
 import type { ConversationPlan } from '../plan/plan.ts';
-import { keyOf, type Shown } from './imported.ts';
+import type { Shown } from './imported.ts';
+import { keyOf } from './keys.ts';
 
 /** Gives each boundary of a batch the position of the first entry that it keeps in view. `next`: that of the first draft. */
 export function withRefs(

@@ -3,7 +3,8 @@ import { importedEvent, isObject } from '@tapedeck/tape/internal';
 import { text } from '../plan/text.ts';
 import { continuedEvent, copyEvent, resumedEvent, returnedEvent } from './copy-notes.ts';
 import { answerId, compactedWhen, firstShownIn } from './first-said.ts';
-import { isOfImport, keyOf } from './imported.ts';
+import { isOfImport } from './imported.ts';
+import { keyOf } from './keys.ts';
 
 /**
  * What an import looks for in all sessions of a home: where each comes from, and how it begins. Nothing of it is content, and no
