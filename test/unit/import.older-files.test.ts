@@ -13,9 +13,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { SourceTable } from '@tapedeck/runtime/import';
-import type { SqliteTapeStore } from '@tapedeck/tape';
+import { type SqliteTapeStore, view } from '@tapedeck/tape';
+import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
 import { importFiles } from '../support/import-files.ts';
+import { acts, filesOf } from '../support/random-transcripts.ts';
+import { sized } from '../support/size.ts';
 import { openStore } from '../support/store.ts';
 import { calls, jsonl, model, person, returns, says } from '../support/transcript.ts';
 
@@ -103,13 +106,26 @@ describe('an older file of a session hides nothing that a newer one brought', ()
 /** A record that has no id, as those that Claude Code writes beside a conversation. */
 const titled = (title: string) => ({ type: 'custom-title', customTitle: title, sessionId: id });
 
-/** The records beside the conversations of a store, with the sessions that have them. */
+/** The records beside the conversations of a store, also those that deleted sessions have. */
 function besideIn(store: SqliteTapeStore) {
   return store.sessions
     .list({ all: true })
-    .flatMap(({ session }) => [...store.entries.read(session, { own: true, kind: 'x-claude-code' })])
+    .flatMap((one) => [...store.entries.read(one.id, { own: true, kind: 'x-claude-code' })])
     .map(({ payload }) => payload);
 }
+
+const textOf = (record: unknown) => JSON.stringify(record);
+const titlesBeside = (store: SqliteTapeStore) =>
+  besideIn(store)
+    .map(textOf)
+    .filter((text) => text.includes('custom-title'))
+    .toSorted();
+
+/** What readers see of each session. */
+const viewsOf = (store: SqliteTapeStore) =>
+  store.sessions
+    .list({ all: true, deleted: false })
+    .map(({ id: own }) => textOf(view(store.views.entries(own)).messages));
 
 describe('an older file of a session', () => {
   test('gives it no title that it had before', async () => {
@@ -155,6 +171,45 @@ describe('an older file of a session', () => {
       state: { summary: 'what was' },
     });
   });
+});
+
+/** Where something lies behind the nth record of a file. */
+const place = fc.nat(40);
+
+test('a session that is seen in two folders shows what the newer file says, and has the records of both, in any pieces', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      acts(['turn', 'compact', 'clear']),
+      fc.record({ here: fc.array(place, { maxLength: 4 }), there: fc.nat(3), copied: place }),
+      fc.array(fc.tuple(fc.boolean(), place), { maxLength: 6 }),
+      async (all, { here, there, copied }, pieces) => {
+        const said = filesOf(all, { requests: true })[0]?.map((one) => ({ ...one, sessionId: id })) ?? [];
+        const file = said.flatMap((one, i) => [
+          one,
+          ...here.flatMap((at, n) => (at % said.length === i ? [titled(`Here ${n}`)] : [])),
+        ]);
+        const own = Array.from({ length: there }, (_, n) => titled(`There ${n}`));
+        const copy = [...file.slice(0, 1 + (copied % file.length)), ...own];
+        const { newer, older, store, read } = places();
+        const lengths = new Map([newer, older].map((path) => [path, 1]));
+        for (const [isNewer, more] of [...pieces, [true, 99], [false, 99]] as const) {
+          const [path, records] = isNewer ? ([newer, file] as const) : ([older, copy] as const);
+          const length = Math.min(records.length, (lengths.get(path) ?? 1) + more);
+          lengths.set(path, length);
+          writeFileSync(path, jsonl(records.slice(0, length)));
+          await read(path);
+        }
+        const once = places();
+        writeFileSync(once.newer, jsonl(file));
+        await once.read(once.newer);
+        const views = viewsOf(store);
+        expect(viewsOf(once.store).filter((one) => !views.includes(one))).toEqual([]);
+        expect(titlesBeside(store)).toEqual([...titlesBeside(once.store), ...own.map(textOf)].toSorted());
+        expect([...store.verify()]).toEqual([]);
+      },
+    ),
+    { numRuns: sized(4, 25, 2_000), ...sized({ seed: 1 }, { seed: 1 }, {}) },
+  );
 });
 
 describe('a record without an id is on a tape though another one is in the same line', () => {
