@@ -1,16 +1,19 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import {
   type ConversationPlan,
   conversationsIn,
   discover,
   type FileImport,
+  type Identity,
+  type ImportError,
   importConversation,
   isRead,
+  type SourcePlan,
   SourceTable,
   type TranscriptTool,
 } from '@tapedeck/runtime/import';
-import { assistant, type SqliteTapeStore, user, view } from '@tapedeck/tape';
+import { assistant, type Draft, type SqliteTapeStore, user, view } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
 import { openStore } from '../support/store.ts';
 import { tempDir } from '../support/temp-dir.ts';
@@ -121,4 +124,223 @@ test('a format of a program that no one knows is one object: its files are found
     ['unchanged', true],
   ]);
   expect([...store.verify()]).toEqual([]);
+});
+
+/** The files of a home directory with a chat that a format cannot read, between two others. */
+function threeChats(dir: { file(path: string): string }): void {
+  mkdirSync(dir.file('.parrot'));
+  for (const name of ['anna', 'broken', 'carl']) {
+    const text = lines({ parrot: name, at: '/work', who: 'me', text: `I am ${name}` });
+    writeFileSync(dir.file(`.parrot/${name}.chat`), text);
+  }
+}
+
+/** A format that is right but for what becomes of a chat with `broken` in its name. */
+function failing(how: (good: TranscriptTool) => Partial<TranscriptTool>): TranscriptTool {
+  const good: TranscriptTool = {
+    ...parrot,
+    plan: async (files) => {
+      const plan = await (parrot.plan ?? never)(files);
+      const session = files[0]?.session ?? '';
+      const conversations = plan.conversations.map((one) => ({ ...one, name: session }));
+      return { ...plan, session, conversations };
+    },
+  };
+  return { ...good, ...how(good) };
+}
+
+const never = () => {
+  throw new TypeError('a format has a plan');
+};
+const boom = () => {
+  throw new TypeError('boom');
+};
+const isBroken = (path = '') => path.includes('broken');
+
+/** Imports three chats with a format, and says what became of each, and of the sessions. */
+async function outcomeOf(tool: TranscriptTool) {
+  using dir = tempDir();
+  using store = openStore();
+  threeChats(dir);
+  const table = SourceTable.open(dir.file('sources.jsonl'));
+  const place = { env: {}, home: dir.path };
+  const { files, problems } = await discover({ place, tools: [tool], known: (path) => table.at(path) });
+  const errors = problems.map(({ path, error }) => ({ path, error }));
+  for (const conversation of conversationsIn(files))
+    for (const { file, error } of await importConversation(store, conversation, { table }))
+      if (error !== undefined) errors.push({ path: file.path, error: error as ImportError });
+  expect([...store.verify()]).toEqual([]);
+  const sessions = store.sessions.list().map(({ session }) => session);
+  return {
+    sessions: sessions.sort(),
+    errors: errors.map(({ path, error }) => ({
+      ...{ file: relative(dir.path, path), code: error?.code, why: error?.data.why },
+      cause: error?.cause instanceof Error ? error.cause.message : error?.cause,
+    })),
+  };
+}
+
+const calls: Readonly<Record<string, (good: TranscriptTool) => Partial<TranscriptTool>>> = {
+  has: (good) => ({ has: (path) => (isBroken(path) ? boom() : good.has(path)) }),
+  identify: (good) => ({
+    identify: (records, path) =>
+      isBroken(path) && records.length > 0 ? boom() : good.identify(records, path),
+  }),
+  directoryOf: () => ({ directoryOf: ({ parrot: name }) => (name === 'broken' ? boom() : undefined) }),
+  hasRecord: () => ({ hasRecord: ({ parrot: name }) => (name === 'broken' ? boom() : true) }),
+  faultIn: () => ({ faultIn: ({ parrot: name }) => (name === 'broken' ? boom() : undefined) }),
+  'plan, at once': (good) => ({
+    plan: (files) => (isBroken(files[0]?.path) ? boom() : (good.plan ?? never)(files)),
+  }),
+  'plan, later': (good) => ({
+    plan: async (files) => {
+      const plan = await (good.plan ?? never)(files);
+      return isBroken(files[0]?.path) ? boom() : plan;
+    },
+  }),
+};
+
+test.each(Object.entries(calls))('what a format throws is an error of its file: %s', async (_, how) => {
+  expect(await outcomeOf(failing(how))).toEqual({
+    sessions: ['anna', 'carl'],
+    errors: [
+      {
+        ...{ file: '.parrot/broken.chat', code: 'IMPORT_FORMAT_FAILED', cause: 'boom' },
+        why: "the format 'parrot' failed: boom",
+      },
+    ],
+  });
+});
+
+test('a format that fails at a file of another program keeps that from no import', async () => {
+  using dir = tempDir();
+  threeChats(dir);
+  const bad = { ...parrot, name: 'bad', roots: boom, identify: boom, has: boom };
+  const { files, problems } = await discover({ place: { env: {}, home: dir.path }, tools: [bad, parrot] });
+  expect(files.map(({ tool, session }) => [tool.name, session])).toEqual([
+    ['parrot', 'anna'],
+    ['parrot', 'broken'],
+    ['parrot', 'carl'],
+  ]);
+  expect(problems).toMatchObject([{ path: dir.path, error: { code: 'IMPORT_FORMAT_FAILED' } }]);
+  // Who names a file of a conversation means all of it.
+  const alone = { ...parrot, beside: boom };
+  const paths = [dir.file('.parrot/anna.chat')];
+  const named = await discover({ place: { env: {}, home: dir.path }, tools: [alone], paths });
+  expect(named.files).toHaveLength(1);
+  expect(named.problems).toMatchObject([{ path: paths[0], why: "the format 'parrot' failed: boom" }]);
+});
+
+const identities: Readonly<Record<string, object | (() => unknown)>> = {
+  'session is no text': { role: 'main', main: 'broken' },
+  'main is no text': { role: 'main', session: 'broken', main: '' },
+  "role is none of 'main', 'subagent' and 'part'": { role: 'aside', session: 'broken', main: 'broken' },
+  'a promise': () => Promise.reject(new Error('later')),
+};
+
+test.each(Object.entries(identities))(
+  'what is no identity is an error of its file: %s',
+  async (why, given) => {
+    const { sessions, errors } = await outcomeOf(
+      failing((good) => ({
+        identify: (...asked) =>
+          isBroken(asked[1])
+            ? ((typeof given === 'function' ? given() : given) as Identity)
+            : good.identify(...asked),
+      })),
+    );
+    expect(sessions).toEqual(['anna', 'carl']);
+    expect(errors).toMatchObject([{ file: '.parrot/broken.chat', why: expect.stringContaining(why) }]);
+  },
+);
+
+type Wrong = (plan: SourcePlan, conversation: ConversationPlan, draft: Draft) => unknown;
+const withSpine = (plan: SourcePlan, one: ConversationPlan, ...spine: unknown[]) => ({
+  ...plan,
+  conversations: [{ ...one, spine, settled: spine.length }],
+});
+
+const plans: Readonly<Record<string, Wrong>> = {
+  'is no object': () => undefined,
+  'format is no text': ({ format: _, ...plan }) => plan,
+  'conversations is no list': (plan) => ({ ...plan, conversations: new Set() }),
+  'files is no Map': (plan) => ({ ...plan, files: {} }),
+  'counts is no Map': (plan) => ({ ...plan, counts: undefined }),
+  'derived is no list': ({ derived: _, ...plan }) => plan,
+  'conversations[0] is no object': (plan) => ({ ...plan, conversations: [null] }),
+  'conversations[0]: key is no text': (plan, { key: _, ...one }) => ({ ...plan, conversations: [one] }),
+  "conversations[1]: key 'parrot:main' is that of another one": (plan, one) => ({
+    ...plan,
+    conversations: [one, one],
+  }),
+  'conversations[0]: kind is none of': (plan, one) => ({ ...plan, conversations: [{ ...one, kind: 'x' }] }),
+  'conversations[0]: file is none of its files': (plan, one) => ({
+    ...plan,
+    conversations: [{ ...one, file: 'x' }],
+  }),
+  'conversations[0]: its parent comes behind it': (plan, one) => ({
+    ...plan,
+    conversations: [
+      { ...one, parent: { key: 'b' } },
+      { ...one, key: 'b' },
+    ],
+  }),
+  'conversations[0]: settled is no number from 0 to 1': (plan, one) => ({
+    ...plan,
+    conversations: [{ ...one, settled: 2 }],
+  }),
+  'conversations[0], spine[1] is no object': (plan, one, draft) => withSpine(plan, one, draft, 7),
+  'conversations[0], spine[1] has no key': (plan, one, { key: _, ...draft }) =>
+    withSpine(plan, one, ...one.spine, draft),
+  "conversations[0], spine[1] has the key 'parrot:main:0' of another draft": (plan, one, draft) =>
+    withSpine(plan, one, draft, { ...draft }),
+  'conversations[0], spine[0]: meta.source is not': (plan, one, { meta: _, ...draft }) =>
+    withSpine(plan, one, draft),
+  'conversations[0], spine[0] is no entry: ': (plan, one, draft) =>
+    withSpine(plan, one, { ...draft, payload: { role: 'user', content: 7n } }),
+  "conversations[0], asides[0] has the key 'parrot:main:0' of another draft": (plan, one, draft) => ({
+    ...plan,
+    conversations: [{ ...one, asides: [{ draft: { ...draft, kind: 'x-parrot' }, after: 0 }] }],
+  }),
+  'conversations[0], asides[0]: after is no number from 0 to 1': (plan, one, draft) => ({
+    ...plan,
+    conversations: [{ ...one, asides: [{ draft: { ...draft, kind: 'x-parrot', key: 'a' }, after: 2 }] }],
+  }),
+};
+
+test.each(Object.entries(plans))(
+  'a plan that is wrong is an error of its file, and nothing of it is written: %s',
+  async (why, wrong) => {
+    const tool = failing((good) => ({
+      plan: async (files) => {
+        const plan = await (good.plan ?? never)(files);
+        const [one] = plan.conversations;
+        const [draft] = one?.spine ?? [];
+        if (!isBroken(files[0]?.path) || one === undefined || draft === undefined) return plan;
+        return wrong(plan, one, draft) as SourcePlan;
+      },
+    }));
+    const { sessions, errors } = await outcomeOf(tool);
+    expect(sessions).toEqual(['anna', 'carl']);
+    expect(errors).toMatchObject([{ file: '.parrot/broken.chat', code: 'IMPORT_FORMAT_FAILED' }]);
+    expect(errors[0]?.why).toContain(`the format 'parrot' failed: its plan`);
+    expect(errors[0]?.why).toContain(why);
+  },
+);
+
+test('a format can be an object of a class', async () => {
+  class Parrot {
+    readonly #good = failing(() => ({}));
+    readonly name = 'parrot';
+    readonly title = 'Parrot';
+    readonly file = 'a Parrot chat';
+    roots = this.#good.roots;
+    has = this.#good.has;
+    identify = this.#good.identify;
+    plan(...asked: Parameters<NonNullable<TranscriptTool['plan']>>) {
+      return (this.#good.plan ?? never)(...asked);
+    }
+  }
+  const { sessions, errors } = await outcomeOf(new Parrot());
+  expect([sessions, errors]).toEqual([['anna', 'broken', 'carl'], []]);
 });

@@ -205,6 +205,10 @@ export const errorCodes: Readonly<Record<string, readonly [exit: number, meaning
     exit.conflict,
     'a transcript no longer has what an earlier import read of it, up to byte `data.offset`',
   ],
+  IMPORT_FORMAT_FAILED: [
+    exit.failed,
+    'what reads the transcripts of `data.tool` failed at the transcript, which is a fault of it',
+  ],
   IMPORT_EXCLUDED: [exit.failed, 'a pattern leaves the transcript out'],
   IMPORT_FORGOTTEN: [exit.failed, 'the session of the transcript was forgotten'],
   IMPORT_CANNOT_WRITE: [exit.failed, 'what is known of imported files cannot be written'],

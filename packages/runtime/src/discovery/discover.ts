@@ -4,6 +4,7 @@ import { ImportError } from '../lines/errors.ts';
 import type { FileFacts, LineFault } from '../lines/index.ts';
 import { type Identity, isJsonLines, type Place, type TranscriptTool } from '../plan/format.ts';
 import { isUnchanged, type Source } from '../sources/index.ts';
+import { Answers } from './answers.ts';
 import { type Excludes, makeExcludes } from './excludes.ts';
 import { looksLike } from './later-tools.ts';
 import { type Head, peek } from './peek.ts';
@@ -68,24 +69,32 @@ export async function discover(search: Search): Promise<Discovery> {
   const looking: Looking = {
     search,
     excludes,
+    answers: new Answers(),
     files: [],
     strangers: [],
     problems: [],
     excluded: 0,
     empty: 0,
   };
+  const { answers } = looking;
+  const has = (tool: TranscriptTool, path: string, named: string) =>
+    answers.of(tool, path, () => tool.has(named)) === true;
+  const isPlausible = (path: string, of: readonly TranscriptTool[]) =>
+    isJsonLines(path) || of.some((tool) => has(tool, path, path));
   const look = async (file: WalkedFile, tool?: TranscriptTool) => await identify(file, tool, looking);
   // A file that needs no look inside waits for nothing.
   const isDone = (file: WalkedFile) => isKnown(file, looking);
   if (search.paths === undefined) {
     for (const tool of tools.filter(({ name }) => only === undefined || name === only))
-      for (const root of tool.roots(place).filter((one) => existsSync(one)))
-        for (const file of walk.files(root, (path) => tool.has(below(root, path))))
+      for (const root of rootsOf(tool, looking).filter((one) => existsSync(one)))
+        for (const file of walk.files(root, (path) => has(tool, path, below(root, path))))
           if (!isDone(file)) await look(file, tool);
   }
+  // A file of a folder of no tool may be a transcript, by its name; one that the user named also if that seldom is.
   const isAsked = search.paths !== undefined;
+  const mayBe = (path: string) => isPlausible(path, tools) || (isAsked && path.endsWith('.json'));
   for (const root of search.paths ?? search.roots ?? [])
-    for (const file of walk.files(root, (path) => path === root || isPlausible(path, tools, isAsked))) {
+    for (const file of walk.files(root, (path) => path === root || mayBe(path))) {
       if (isDone(file)) continue;
       if (file.path === root || isPlausible(file.path, tools)) await look(file);
       else await guess(file, looking);
@@ -96,7 +105,7 @@ export async function discover(search: Search): Promise<Discovery> {
     const byTool = Map.groupBy([...looking.files], ({ tool }) => tool);
     const strangers = looking.strangers.length;
     for (const [tool, own] of byTool)
-      for (const place of tool.beside?.(own) ?? [])
+      for (const place of besideOf(tool, own, looking))
         for (const file of walk.filesBeside(place, (path) => isPlausible(path, [tool])))
           if (!isDone(file)) await look(file);
     looking.strangers.length = strangers;
@@ -107,7 +116,7 @@ export async function discover(search: Search): Promise<Discovery> {
   return {
     files: changedSince(since, withMain(files)).filter((file) => isWanted(file, search, isIn)),
     strangers: only === undefined && search.project === undefined ? strangers : [],
-    problems: [...walk.problems, ...problems],
+    problems: [...walk.problems, ...problems, ...answers.problems],
     excluded: walk.excluded + excluded,
     empty,
     excludesProject: excludes.excludesProject,
@@ -118,9 +127,18 @@ export async function discover(search: Search): Promise<Discovery> {
 interface Looking extends Mutable<Pick<Discovery, 'excluded' | 'empty'>> {
   readonly search: Search;
   readonly excludes: Excludes;
+  readonly answers: Answers;
   readonly files: FoundFile[];
   readonly strangers: Stranger[];
   readonly problems: Problem[];
+}
+
+function rootsOf(tool: TranscriptTool, { answers, search: { place } }: Looking): readonly string[] {
+  return answers.of(tool, place.home, () => [...tool.roots(place)]) ?? [];
+}
+
+function besideOf(tool: TranscriptTool, own: readonly FoundFile[], { answers }: Looking): readonly string[] {
+  return answers.of(tool, own[0]?.path ?? '', () => [...(tool.beside?.(own) ?? [])]) ?? [];
 }
 
 type Mutable<T> = { -readonly [Name in keyof T]: T[Name] };
@@ -144,6 +162,7 @@ async function guess(file: WalkedFile, looking: Looking): Promise<void> {
   const others = { ...looking, strangers: [], problems: [] };
   await identify(file, undefined, others);
   looking.excluded = others.excluded;
+  looking.answers.clear(file.path);
 }
 
 type Named = Omit<FoundFile, 'path' | 'facts'>;
@@ -181,15 +200,21 @@ async function lookInto(
     ...(owner === undefined ? [] : [owner]),
     ...looking.search.tools.filter((tool) => tool !== owner),
   ];
-  const byName = tools.find((tool) => tool.identify([], path)?.role === 'part');
+  const { answers } = looking;
+  const byName = tools.find((tool) => answers.identity(tool, [], path)?.role === 'part');
   try {
     const isEnough = (records: Parameters<TranscriptTool['identify']>[0]) =>
-      tools.some((tool) => tool.identify(records, path)?.project !== undefined);
+      tools.some((tool) => answers.identity(tool, records, path)?.project !== undefined);
     const head: Head = byName === undefined ? await peek(path, isEnough) : { records: [], isEmpty: false };
+    // What a format said of less counts no more.
+    answers.clear(path);
     for (const tool of byName === undefined ? tools : [byName]) {
-      const identity = tool.identify(head.records, path);
-      if (identity !== undefined) return { tool, ...identity };
+      const identity = answers.identity(tool, head.records, path);
+      if (identity === undefined) continue;
+      answers.clear(path);
+      return { tool, ...identity };
     }
+    if (answers.hasFailed(path)) return undefined;
     const isAsked = owner !== undefined || looking.search.paths !== undefined;
     if (head.fault !== undefined && isAsked) return { path, why: placed(head.fault) };
     if (!head.isEmpty) return { like: looksLike(head.records, path) };
@@ -197,7 +222,7 @@ async function lookInto(
     return undefined;
   } catch (error) {
     if (!(error instanceof ImportError)) throw error;
-    return { path, why: String(error.data.why ?? error.message) };
+    return { path, why: String(error.data.why ?? error.message), error };
   }
 }
 
@@ -209,11 +234,6 @@ function placed({ line, offset, why }: LineFault): string {
 /** What of a path lies below a folder through which a walk came to it. */
 function below(folder: string, path: string): string {
   return path.slice(folder.endsWith(sep) ? folder.length : folder.length + 1);
-}
-
-/** Whether a file of a folder of no tool may be a transcript, by its name; with `isAsked` also one that seldom is. */
-function isPlausible(path: string, tools: readonly TranscriptTool[], isAsked = false): boolean {
-  return isJsonLines(path) || tools.some((tool) => tool.has(path)) || (isAsked && path.endsWith('.json'));
 }
 
 /** What the files of one conversation have in common. */

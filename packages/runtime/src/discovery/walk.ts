@@ -1,5 +1,6 @@
 import { type BigIntStats, type Dirent, readdirSync, type Stats, statSync } from 'node:fs';
 import { dirname, sep } from 'node:path';
+import type { ImportError } from '../lines/errors.ts';
 import { type FileFacts, kindOf, reasonOf } from '../lines/index.ts';
 import { factsOf } from '../lines/open.ts';
 import type { Source } from '../sources/index.ts';
@@ -34,6 +35,8 @@ export interface Problem {
   readonly why: string;
   /** Whether it is a link out of the folder that is searched, which is followed where it is named itself. */
   readonly leadsOut?: true;
+  /** What a format or the reading threw. */
+  readonly error?: ImportError;
 }
 
 /** The same with what a link that leads out leads to: a folder that is searched later may have it. */

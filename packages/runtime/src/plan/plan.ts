@@ -1,8 +1,8 @@
 /**
  * What a transcript holds: all files of a session as a plan of conversations (`plan.ts`), each of messages
  * (`transcript.ts`) whose end may still change (`open-end.ts`, `later-draft.ts`). `format.ts` is what each format has to know,
- * `irregular.ts` and `faulty-lines.ts` say what is wrong with records and where, `one-conversation.ts` is the plan of a format
- * without a tree. Imports `lines`.
+ * `format-error.ts` is what one throws, `irregular.ts` and `faulty-lines.ts` say what is wrong with records and where,
+ * `one-conversation.ts` is the plan of a format without a tree. Imports `lines` and `errors`.
  */
 
 import type { Draft, Seq } from '@tapedeck/tape';

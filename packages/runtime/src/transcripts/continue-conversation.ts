@@ -8,7 +8,8 @@ import { lookedAt, unlessChanged } from '../import/unless-changed.ts';
 import type { Cleaner } from '../imported/cleaner.ts';
 import { idsHave, numbersOf, type OpenFile, openFile, stateBefore } from '../lines/index.ts';
 import type { RecordList } from '../lines/json-lines.ts';
-import type { TranscriptTool } from '../plan/format.ts';
+import type { EndPlan, KnownEnd, TranscriptTool } from '../plan/format.ts';
+import { formatError } from '../plan/format-error.ts';
 import type { OpenEnd } from '../plan/open-end.ts';
 import { recognise, type Source, type SourceEnd, type SourceTable } from '../sources/index.ts';
 import type { Conversation } from './conversations.ts';
@@ -62,7 +63,7 @@ export async function continueConversation(
     const look = lookedAt(store);
     const reading = new FileReading(file, handle, { strict, from: known.from });
     const { records } = await reading.lines();
-    const planned = tool.planEnd(records, {
+    const planned = endOf(tool, file.path, records, {
       ...{ ...known, has: idsHave(known.ids) },
       hasErased: () => !copiesNow(store).erased().isEmpty,
     });
@@ -108,6 +109,20 @@ function copiesNow(store: HomeStore) {
   return copies;
 }
 
+/** @throws IMPORT_FORMAT_FAILED */
+function endOf(
+  tool: Pick<TranscriptTool, 'name' | 'planEnd'>,
+  file: string,
+  records: RecordList,
+  known: KnownEnd,
+): EndPlan | undefined {
+  try {
+    return tool.planEnd?.(records, known);
+  } catch (cause) {
+    throw formatError(cause, { tool, file });
+  }
+}
+
 /** Records where a source can be read on, if it can be, and is large. */
 export function saveEnd(
   store: HomeStore,
@@ -119,7 +134,7 @@ export function saveEnd(
     open,
     records,
   }: {
-    readonly tool: Pick<TranscriptTool, 'planEnd'>;
+    readonly tool: Pick<TranscriptTool, 'name' | 'planEnd'>;
     readonly table: SourceTable;
     readonly source: Source;
     readonly handle: OpenFile;
@@ -145,7 +160,7 @@ export function saveEnd(
 ): void {
   const isLarge = source.size >= bytesMin && source.compression === undefined;
   const tape = open === undefined || !isLarge ? undefined : leftTape(store, wrote.session, open.keys);
-  const before = open && tape && foundBeforeEnd(tool, { found, records, open, about });
+  const before = open && tape && foundBeforeEnd(tool, { file: source.path, found, records, open, about });
   if (open === undefined || tape === undefined || before === undefined) {
     if (isLarge) table.ends.put(source, undefined);
     return;
@@ -169,13 +184,15 @@ export function saveEnd(
 
 /** What was found before the open end of a file; undefined where what is behind it would not be read from there on. */
 function foundBeforeEnd(
-  tool: Pick<TranscriptTool, 'planEnd'>,
+  tool: Pick<TranscriptTool, 'name' | 'planEnd'>,
   {
+    file,
     found,
     records,
     open: { line, state },
     about: { session, key, name },
   }: {
+    readonly file: string;
     readonly found: FoundInFile;
     readonly records: RecordList;
     readonly open: OpenEnd;
@@ -184,6 +201,6 @@ function foundBeforeEnd(
 ): FoundInFile | undefined {
   const rest = [...records.values().filter((record) => record.line >= line)];
   const nothingElse = { has: () => false, hasErased: () => false };
-  const counts = tool.planEnd?.(rest, { ...{ session, key, name, state }, ...nothingElse })?.counts;
+  const counts = endOf(tool, file, rest, { ...{ session, key, name, state }, ...nothingElse })?.counts;
   return counts && foundBefore(found, { line, records: rest, counts });
 }

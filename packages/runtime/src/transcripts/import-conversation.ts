@@ -17,7 +17,7 @@ import { type FileError, type FileImport, importOf, isFileError } from './file-i
 import { heldFiles, recordHeld } from './held-files.ts';
 import { markSessionsBack } from './mark-gone.ts';
 import { assertNotForgotten } from './not-forgotten.ts';
-import { isOther, type Opened, open, planOf } from './opened.ts';
+import { isOther, isReadTool, type Opened, open, planOf } from './opened.ts';
 import type { FileReading } from './read-file.ts';
 import { readingOf } from './reading-progress.ts';
 import { isRead, record, rememberEnd } from './record-read.ts';
@@ -62,7 +62,7 @@ export async function importConversation(
     ...how
   } = options;
   if (table !== undefined) knownSessionsIn(store).keepIn(table.sessionsFile);
-  if (tool.plan === undefined) throw new TypeError(`transcripts of ${tool.title} are not read`);
+  if (!isReadTool(tool)) throw new TypeError(`transcripts of ${tool.title} are not read`);
   if (again !== true && files.every((file) => isRead(file, table)))
     return files.map((file) => ({ file, seen: 'unchanged' }));
   const mayGoOn = table !== undefined && again !== true && how.as === undefined;
@@ -100,7 +100,7 @@ export async function importConversation(
         failed.set(file, error);
       }
     }
-    const plan = await planOf(tool.plan, opened);
+    const plan = await planOf(tool, opened);
     for (const { reading } of opened) {
       reading.assertWhole();
       if (excludes !== undefined) assertIncluded(reading, excludes);

@@ -23,6 +23,7 @@ import {
 } from '../lines/json-lines.ts';
 import { assertRegular, type FaultyLine, inOrder, irregularLine } from '../plan/faulty-lines.ts';
 import type { SourceFile, TranscriptTool } from '../plan/format.ts';
+import { formatError } from '../plan/format-error.ts';
 import { Irregularities } from '../plan/irregular.ts';
 import type { Source } from '../sources/index.ts';
 import { transcriptTools } from './tools.ts';
@@ -44,7 +45,7 @@ export class FileReading implements SourceFile {
   readonly role: FoundFile['role'];
   readonly #file: OpenFile;
   readonly #options: ReadingOptions;
-  readonly #directoryOf: TranscriptTool['directoryOf'];
+  readonly #tool: TranscriptTool;
   readonly #directories = new Set<string>();
   readonly #irregular: Irregularities;
   #lines: JsonLines<RecordList> | undefined;
@@ -57,7 +58,7 @@ export class FileReading implements SourceFile {
     this.role = role;
     this.#file = file;
     this.#options = options;
-    this.#directoryOf = tool.directoryOf?.bind(tool);
+    this.#tool = tool;
     this.#irregular = new Irregularities(tool, [...transcriptTools, sessionJsonl]);
   }
 
@@ -151,9 +152,15 @@ export class FileReading implements SourceFile {
     return this.#lines;
   }
 
-  /** @throws IMPORT_UNKNOWN_FORMAT at the first irregular line of a file that must have none */
+  /** @throws IMPORT_UNKNOWN_FORMAT at the first irregular line of a file that must have none, IMPORT_FORMAT_FAILED */
   #look(record: JsonLine): void {
-    this.#irregular.look(record);
+    try {
+      if (this.#tool.directoryOf !== undefined)
+        this.#directories.add(this.#tool.directoryOf(record.value) ?? '');
+      this.#irregular.look(record);
+    } catch (cause) {
+      throw formatError(cause, { tool: this.#tool, file: this.path, line: record.line });
+    }
     if (this.#options.strict) assertRegular(this.#irregular.found.lines, this.path);
   }
 
@@ -165,8 +172,6 @@ export class FileReading implements SourceFile {
     const bad: BadLine[] = [];
     let first: LineFault | undefined;
     for await (const batch of reading.batches()) {
-      for (const { value } of this.#directoryOf === undefined ? [] : batch.records)
-        this.#directories.add(this.#directoryOf?.(value) ?? '');
       for (const record of batch.records) {
         this.#look(record);
         records.push(record);
