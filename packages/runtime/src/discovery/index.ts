@@ -1,7 +1,7 @@
 /**
  * Where transcripts of other agents are on this machine. `later-tools.ts` are the tools that are only recognised; `walk.ts`
- * goes through folders, `answers.ts` holds what formats say to it, `excludes.ts` says what is left out, `peek.ts` reads the beginning of a file, `discover.ts` searches,
- * and `expiring.ts` says what is about to be deleted. Imports the rooms `sources`,
+ * goes through folders, `excludes.ts` says what is left out, `peek.ts` reads the beginning of a file, `answers.ts` holds what
+ * formats say of it, `discover.ts` searches, and `expiring.ts` says what is about to be deleted. Imports the rooms `sources`,
  * `plan` and `lines`.
  */
 

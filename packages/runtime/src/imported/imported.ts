@@ -39,7 +39,10 @@ export interface Counted {
 export interface Records {
   /** The keys of all that it has, also of what it inherits. */
   readonly known: ReadonlySet<string>;
-  /** Of those beside its conversation that have no id, as far as they were read: what each key stands for, which says their line alone. */
+  /**
+   * Those beside its conversation whose keys say their lines alone, by their keys: in another file another record can be in the
+   * same line. Has those of which the content was read.
+   */
   readonly byLine: ReadonlyMap<string, readonly Shown[]>;
 }
 
