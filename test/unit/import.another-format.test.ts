@@ -234,7 +234,7 @@ test('a format that fails at a file of another program keeps that from no import
 const identities: Readonly<Record<string, object | (() => unknown)>> = {
   'session is no text': { role: 'main', main: 'broken' },
   'main is no text': { role: 'main', session: 'broken', main: '' },
-  "role is none of 'main', 'subagent' and 'part'": { role: 'aside', session: 'broken', main: 'broken' },
+  "role is not 'main', 'subagent' or 'part'": { role: 'aside', session: 'broken', main: 'broken' },
   'a promise': () => Promise.reject(new Error('later')),
 };
 
@@ -273,8 +273,11 @@ const plans: Readonly<Record<string, Wrong>> = {
     ...plan,
     conversations: [one, one],
   }),
-  'conversations[0]: kind is none of': (plan, one) => ({ ...plan, conversations: [{ ...one, kind: 'x' }] }),
-  'conversations[0]: file is none of its files': (plan, one) => ({
+  'conversations[0]: kind is not one of': (plan, one) => ({
+    ...plan,
+    conversations: [{ ...one, kind: 'x' }],
+  }),
+  'conversations[0]: file is not one of its files': (plan, one) => ({
     ...plan,
     conversations: [{ ...one, file: 'x' }],
   }),

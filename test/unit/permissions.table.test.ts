@@ -21,7 +21,7 @@ import { tempDir } from '../support/temp-dir.ts';
 const dir = tempDir();
 afterAll(() => dir[Symbol.dispose]());
 const root = realpathSync(dir.path);
-const workspace = `${root}/work`;
+const workspace = `${root}/project`;
 const home = `${root}/home`;
 mkdirSync(`${workspace}/src`, { recursive: true });
 mkdirSync(`${home}/.ssh`, { recursive: true });
@@ -133,20 +133,20 @@ test.each<[string, readonly Scopes[], string, unknown, string]>([
     [{ manifest: ['sandboxed', 'allow write(**)'] }],
     'write_file',
     { path: '.tape/config.yaml' },
-    'deny write(/work/.tape/config.yaml)',
+    'deny write(/project/.tape/config.yaml)',
   ],
   [
     'which trust does not allow either',
     [trusted],
     'write_file',
     { path: 'src/../.tape/config.yaml' },
-    'deny write(/work/.tape/config.yaml)',
+    'deny write(/project/.tape/config.yaml)',
   ],
   ['trusted asks outside', [trusted], 'write_file', { path: '/tmp/x' }, 'ask write(/tmp/x)'],
   ['and about commands', [trusted], 'run_command', { command: 'git status' }, 'ask exec(git status)'],
   ['yolo asks nothing', [{ manifest: 'yolo' }], 'run_command', { command: 'rm -rf /' }, 'allow'],
   ['without rules all is allowed', [{}], 'mystery', {}, 'allow'],
-  ['with any, a path asks', [{ manifest: 'deny other' }], 'read_file', { path: 'a' }, 'ask read(/work/a)'],
+  ['with any, a path asks', [{ manifest: 'deny other' }], 'read_file', { path: 'a' }, 'ask read(/project/a)'],
   ['and what says nothing', [{ manifest: 'deny other' }], 'mystery', {}, 'ask opaque(mystery)'],
   ['but no tool that touches nothing', [{ manifest: 'deny other' }], 'add', {}, 'allow'],
   [

@@ -50,6 +50,6 @@ function checked(given: Identity | undefined): Identity | undefined {
     if (typeof given[field] !== 'string' || given[field] === '')
       throw new TypeError(`what \`identify\` returns: ${field} is no text`);
   if (!['main', 'subagent', 'part'].includes(given.role))
-    throw new TypeError("what `identify` returns: role is none of 'main', 'subagent' and 'part'");
+    throw new TypeError("what `identify` returns: role is not 'main', 'subagent' or 'part'");
   return given;
 }

@@ -1,6 +1,7 @@
 import type { ForkRequest, HomeStore } from '@tapedeck/tape';
 import { copiedIn, isAsItWas } from '../copies/copied.ts';
 import { countedElsewhere } from '../copies/counted-elsewhere.ts';
+import type { Back } from '../copies/walk.ts';
 import { forkOf, placeAt, sharedWith } from '../edges/fork-of.ts';
 import { isRefusal } from '../edges/refusal.ts';
 import { changeOf, spineOf } from '../imported/change.ts';
@@ -130,8 +131,10 @@ export class ConversationWriter {
       const { others } = this.#session;
       const read = readTape(this.#store, this.#writing, { session, others, isNew });
       const isPart = !isNew && isParted(this.#store, this.#writing, { ...read, session });
-      const tape = isPart ? asOlderCopy(this.#store, this.#writing, read, session) : read;
-      if (tape === undefined) return this.#goOnBeside(read);
+      const before = isPart ? beforeRewind(this.#store, this.#writing, { ...read, session }) : undefined;
+      const { same } = before ?? read.change;
+      const tape = isPart ? asOlderCopy(this.#store, this.#writing, read, same) : read;
+      if (tape === undefined) return this.#goOnBeside(read, before);
       const left = isNew ? new Set<string>() : leftOf(tape);
       // What a branch counts by now of what comes counts there.
       if (left.size > 0 && this.#writing.onLeaving(session, left)) continue;
@@ -148,11 +151,9 @@ export class ConversationWriter {
     }
   }
 
-  #goOnBeside(tape: ReadTape): Reconciled {
+  #goOnBeside({ imported, change }: ReadTape, before: Back | undefined): Reconciled {
     const { conversation } = this.#writing;
-    const { imported, change } = tape;
     const parent = this.#session.name;
-    const before = beforeRewind(this.#store, this.#writing, { ...tape, session: parent });
     const last = before?.rewindTo ?? spineOf(imported.shown)[change.same - 1]?.seq;
     const cut = last ?? conversation.base?.cut;
     this.#session.goBeside(cut ?? 1);

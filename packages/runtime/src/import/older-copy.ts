@@ -7,24 +7,24 @@ import { importedIn } from '../imported/imported.ts';
 import { keyOf } from '../imported/keys.ts';
 import { sourceOf } from '../imported/origins.ts';
 import { isAside } from '../plan/plan.ts';
-import { beforeRewind, type ReadTape } from './read-tape.ts';
+import type { ReadTape } from './read-tape.ts';
 import type { Writing } from './writing.ts';
 
 /**
  * What a tape lacks of a source that has less of its conversation than before, as an older copy does: what that alone has beside
  * the conversation, such as a title that it got since. Undefined for a source whose conversation has something else.
+ * @param shown how many drafts of the conversation the tape shows, or did before a person rewound it
  */
 export function asOlderCopy(
   store: HomeStore,
   writing: Writing,
   tape: ReadTape,
-  session: string,
+  shown: number,
 ): ReadTape | undefined {
   const { conversation } = writing;
   const { imported, change } = tape;
-  const { same } = beforeRewind(store, writing, { ...tape, session }) ?? change;
   const all = [imported, ...branchesOf(store, writing).map((id) => importedIn(store, id))];
-  const isOlder = same === conversation.spine.length || all.some((one) => saysNothingNew(conversation, one));
+  const isOlder = shown === conversation.spine.length || all.some((one) => saysNothingNew(conversation, one));
   if (!isOlder) return undefined;
   const there = new Set<string>();
   for (const { draft } of conversation.asides)

@@ -17,7 +17,7 @@ const kinds: ReadonlySet<unknown> = new Set(['main', 'branch', 'cleared', 'subag
 
 /**
  * The first thing that is wrong with the plan of a format, which may be a program without types; undefined where it can be
- * written. Makes each draft: the formats of this project are held by its tests instead. Pure.
+ * written. Makes each draft, which would cost the formats of this project their memory: tests check those. Pure.
  */
 export function planFault(plan: SourcePlan): PlanFault | undefined {
   if (!isObject(plan)) return { why: 'its plan is no object' };
@@ -35,7 +35,7 @@ export function planFault(plan: SourcePlan): PlanFault | undefined {
     const file = isObject(one) && isText(one.file) ? { file: one.file } : {};
     if (why !== undefined) return { why, ...file };
     if (places.has(one.key)) return { why: `${at}: key ${quote(one.key)} is that of another one`, ...file };
-    if (!known.has(one.file)) return { why: `${at}: file is none of its files` };
+    if (!known.has(one.file)) return { why: `${at}: file is not one of its files` };
     places.set(one.key, i);
   }
   for (const [i, { parent, file }] of conversations.entries())
@@ -49,7 +49,7 @@ function conversationFault(one: ConversationPlan, at: string): string | undefine
   const { kind, spine, asides, settled, keeps } = one;
   const fault =
     fieldFault(one, ['key', 'file', 'name'], isText, 'is no text') ??
-    fieldFault({ kind }, ['kind'], (kind) => kinds.has(kind), `is none of ${[...kinds].join(', ')}`) ??
+    fieldFault({ kind }, ['kind'], (kind) => kinds.has(kind), `is not one of ${[...kinds].join(', ')}`) ??
     fieldFault({ spine, asides }, ['spine', 'asides'], Array.isArray, 'is no list') ??
     fieldFault({ keeps }, ['keeps'], isMap, 'is no Map');
   if (fault !== undefined) return `${at}: ${fault}`;
