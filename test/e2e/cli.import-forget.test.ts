@@ -454,6 +454,23 @@ test('what was redacted in a session stays so when its file grows', async () => 
   expect((await at.run('sessions', '--quiet')).stdout).toBe('a\n');
 });
 
+test('a session of which all was redacted goes on when its file grows, and is forgotten with what came since', async () => {
+  using at = user();
+  at.write('a.jsonl', records('a', turns('a0 a1')));
+  await at.imports();
+  const refused = await at.run('redact', 'a@2', '--reason', 'private');
+  expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('tape import --forget a')]);
+  expect(json(await at.run('redact', 'a@1..6', '--reason', 'private', '--json')).entries).toHaveLength(5);
+  // The prompt a1 is typed anew, so that the old one is a branch.
+  at.write('a.jsonl', [...records('a', turns('a0 a1')), ...records('a', [['a', 2, 0]])]);
+  expect(await at.imports()).toMatchObject({ names: ['a', 'a-branch-a0000002'] });
+  expect(json(await at.run('import', '--forget', 'a', '--json')).names.toSorted()).toEqual([
+    'a',
+    'a-branch-a0000002',
+  ]);
+  expect(at.holds(`${secretWord} a`)).toEqual([]);
+});
+
 /** Records of a session, each said at its own time, as a copy under other ids has them. */
 const timed = (sessionId: string, prefix: string, texts: readonly string[], parent: string | null = null) =>
   texts.map((text, i) => ({
@@ -673,7 +690,7 @@ const killedImport = `
 
 test.each([
   ['redact', ['redact', 'a@2..3', '--reason', 'private']],
-  ['redact of another session', ['redact', 'b@2', '--reason', 'private']],
+  ['redact of another session', ['redact', 'b@3', '--reason', 'private']],
   ['purge', ['purge', 'b', '--reason', 'private']],
 ])('what an import staged that was killed is erased by the next %s', async (act, words) => {
   using at = user();

@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { assistant, openTapeStore, toolCall, user, view } from '@tapedeck/tape';
+import { assistant, note, openTapeStore, toolCall, user, view } from '@tapedeck/tape';
 import { describe, expect, test } from 'vitest';
 import { refusal } from '../support/store.ts';
 import { tempDir } from '../support/temp-dir.ts';
@@ -81,5 +81,17 @@ describe('redaction', () => {
     expect(refusal(() => store.entries.redact('main', 4, 'why')).code).toBe('TAPE_BAD_ENTRY');
     expect(refusal(() => store.entries.redact('main', 5, 'why')).code).toBe('TAPE_UNSETTLED');
     expect(refusal(() => store.entries.redact('main', 9, 'why')).code).toBe('TAPE_NO_SEQ');
+  });
+
+  test('is refused for the entry by which imports know a session, and done for an event of a program with that name', () => {
+    using store = openTapeStore(':memory:');
+    store.sessions.open('main');
+    const source = note('import/source', { format: 'claude-code', session: 's-1' });
+    store.entries.append('main', [user('a'), source, { ...source, key: 'import:source:0' }]);
+    expect(() => store.entries.redact('main', [2, 4], 'why')).toThrowError(
+      'cannot redact main@4: it says what the session was imported from, and has no content of that',
+    );
+    expect(store.sessions.find('main')?.head).toBe(4);
+    expect(store.entries.redact('main', [2, 3], 'why').map(({ seq }) => seq)).toEqual([2, 3]);
   });
 });

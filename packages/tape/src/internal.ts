@@ -22,7 +22,7 @@ export { baseFault, isReservedAnchor, quote } from './entry/name.ts';
 export { isWhere, recordedFields } from './entry/recorded.ts';
 export { abortedWhy } from './entry/run-state.ts';
 export { goneFileIn, sourceGoneEvent } from './entry/source-gone.ts';
-export { importedEvent, leftOfSource } from './entry/source-time.ts';
+export { importedEvent, leftOfSource, originKey, saysSource } from './entry/source-time.ts';
 export { titleEvent, titleLine } from './entry/title.ts';
 export { recordedUsage, tokenCount, totalOf, type Usage } from './entry/usage.ts';
 export { workerInstructions } from './fork/worker-instructions.ts';

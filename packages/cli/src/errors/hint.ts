@@ -52,6 +52,10 @@ export function hintFor(code: string, data: Readonly<Record<string, unknown>>): 
       return typeof data.name === 'string' && /^[^\p{C}\p{Zl}\p{Zp}]{1,200}$/u.test(data.name)
         ? `make a session for this text with: tape new --id ${shellWord(data.name)}`
         : undefined;
+    case 'TAPE_BAD_ENTRY':
+      return data.imported === true
+        ? `erase all that was imported of it with: tape import --forget ${shellWord(session)}; or the session with: ${commandLine('purge', [session])}`
+        : undefined;
     case 'IMPORT_EXCLUDED':
       return 'see the patterns with: tape config get import.exclude; others stand in a .tapeignore above the file, or above its working directory';
     case 'IMPORT_FORGOTTEN':

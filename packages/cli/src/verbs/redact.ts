@@ -1,4 +1,5 @@
 import type { Entry, HomeStore, Seq } from '@tapedeck/tape';
+import { saysSource } from '@tapedeck/tape/internal';
 import type { Redacted, RedactPreview } from '@tapedeck/tape/store';
 import { UsageError } from '../errors/kinds.ts';
 import { commandLine, safe } from '../escape.ts';
@@ -17,7 +18,7 @@ export const redact: Verb = defineVerb({
   detail:
     'Removes the content, and bytes that no other entry uses, from the database, its WAL and the search index. An entry keeps ' +
     'its place in the hash chain, which still verifies. Several entries of a session are erased in one act, all or none: the ' +
-    'file is written anew once. A range leaves out rewinds and redactions, which have no content. Lists what may still contain the text: other entries that say the same, also of deleted sessions, titles, merges that quote it, forks that ' +
+    'file is written anew once. A range leaves out what has no content: rewinds, redactions, and the entry by which imports know a session. Lists what may still contain the text: other entries that say the same, also of deleted sessions, titles, merges that quote it, forks that ' +
     'carry the state of an anchor, intentions in the graph file, raw traffic, copies of the database from before an upgrade. Earlier backups still contain it.',
   examples: [
     ['tape redact main@42 --reason "a key was pasted"', 'Erase main@42'],
@@ -122,7 +123,7 @@ function contentIn(
   { from, to }: { readonly from: Seq; readonly to: Seq },
 ): readonly Seq[] {
   return [...store.entries.read(id, { from, to })]
-    .filter(({ kind }) => kind !== 'rewind' && kind !== 'redaction')
+    .filter((entry) => entry.kind !== 'rewind' && entry.kind !== 'redaction' && !saysSource(entry))
     .map(({ seq }) => seq);
 }
 

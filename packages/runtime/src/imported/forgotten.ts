@@ -1,10 +1,9 @@
 import { type Draft, type HomeStore, type JsonObject, note, type SessionInfo } from '@tapedeck/tape';
-import { importedEvent } from '@tapedeck/tape/internal';
+import { importedEvent, originKey } from '@tapedeck/tape/internal';
 import { ImportError } from '../lines/errors.ts';
 import type { ImportPlan } from '../plan/plan.ts';
 import { forgottenEvent, isForgotten } from './copy-notes.ts';
 import { markOf, type Origins, originOf } from './origins.ts';
-import { originKey } from './session-facts.ts';
 
 /** The event that an imported session gets when its source is forgotten. It has no content of the source. */
 export function forgottenDraft(): Draft {

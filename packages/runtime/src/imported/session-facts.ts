@@ -1,5 +1,5 @@
 import type { Entry, HomeStore, JsonObject, Seq, SessionInfo } from '@tapedeck/tape';
-import { importedEvent, isObject } from '@tapedeck/tape/internal';
+import { importedEvent, isObject, originKey } from '@tapedeck/tape/internal';
 import { text } from '../plan/text.ts';
 import { continuedEvent, copyEvent, resumedEvent, returnedEvent } from './copy-notes.ts';
 import { answerId, compactedWhen, firstShownIn } from './first-said.ts';
@@ -100,9 +100,6 @@ export function factsOf(
     ...(begins && { beginning: begins.beginning }),
   };
 }
-
-/** What the key of the note of an origin begins with. */
-export const originKey = 'import:source:';
 
 function originMark({ key }: Entry): string | undefined {
   return key?.replace(/^u:/, '').replace(originKey, '');

@@ -2,7 +2,7 @@ import { crashPoint } from '../crash-point.ts';
 import { dropUnneeded } from '../entry/blob.ts';
 import type { Seq } from '../entry/entry.ts';
 import { parsed } from '../entry/parsed.ts';
-import { leftOfSource } from '../entry/source-time.ts';
+import { leftOfSource, saysSource } from '../entry/source-time.ts';
 import { TapeError } from '../errors.ts';
 import { type Writer, writeEntries } from '../tape/append.ts';
 import { removeCall, type StoredCall, storedCall } from '../tape/calls.ts';
@@ -53,12 +53,13 @@ interface Redactable extends RedactPreview {
 
 /**
  * Decides on an erasure. Reads only.
- * @throws TAPE_BAD_ENTRY for an entry without content; TAPE_UNSETTLED for one after the settled point
+ * @throws TAPE_BAD_ENTRY for an entry without content, and for one by which imports know the session; TAPE_UNSETTLED for one
+ * after the settled point
  */
 function decideRedaction(writer: Writer, owner: TapeRow, seq: Seq): Redactable {
   const { db } = writer;
-  const entry = db.get<StoredCall & { id: number; name: string | null }>(
-    'SELECT id, seq, kind, name, payload, meta FROM entry WHERE tape_id = @id AND seq = @seq',
+  const entry = db.get<StoredCall & { id: number; name: string | null; key: string | null }>(
+    'SELECT id, seq, kind, name, key, payload, meta FROM entry WHERE tape_id = @id AND seq = @seq',
     { id: owner.id, seq },
   );
   if (entry === undefined) throw noSeq(owner, seq);
@@ -75,6 +76,12 @@ function decideRedaction(writer: Writer, owner: TapeRow, seq: Seq): Redactable {
     throw new TapeError(
       'TAPE_BAD_ENTRY',
       `cannot redact ${owner.name}@${seq}: a ${entry.kind} has no content to erase`,
+    );
+  if (saysSource(entry))
+    throw new TapeError(
+      'TAPE_BAD_ENTRY',
+      `cannot redact ${owner.name}@${seq}: it says what the session was imported from, and has no content of that`,
+      { data: { session: owner.name, imported: true } },
     );
   if (seq > owner.settled_seq)
     throw new TapeError(
@@ -104,7 +111,8 @@ interface Redaction {
  * Erases the content of entries, all or none, in the caller's transaction: payload, meta and salt, so that not even a
  * guess can be checked against the hash. The chain still verifies. Records a redaction entry with the reason for each,
  * removes blobs that no other entry refers to, and removes the entries from the search index.
- * @throws TAPE_BAD_ENTRY for an entry without content; TAPE_UNSETTLED for one after the settled point
+ * @throws TAPE_BAD_ENTRY for an entry without content, and for one by which imports know the session; TAPE_UNSETTLED for one
+ * after the settled point
  */
 export function redactEntries(
   writer: Writer,
