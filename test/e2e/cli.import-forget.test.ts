@@ -464,10 +464,8 @@ test('a session of which all was redacted goes on when its file grows, and is fo
   // The prompt a1 is typed anew, so that the old one is a branch.
   at.write('a.jsonl', [...records('a', turns('a0 a1')), ...records('a', [['a', 2, 0]])]);
   expect(await at.imports()).toMatchObject({ names: ['a', 'a-branch-a0000002'] });
-  expect(json(await at.run('import', '--forget', 'a', '--json')).names.toSorted()).toEqual([
-    'a',
-    'a-branch-a0000002',
-  ]);
+  const names = expect.arrayContaining(['a', 'a-branch-a0000002']);
+  expect(json(await at.run('import', '--forget', 'a', '--json'))).toMatchObject({ names });
   expect(at.holds(`${secretWord} a`)).toEqual([]);
 });
 
