@@ -1,20 +1,27 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { randomUUID } from 'node:crypto';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import {
   type ConversationPlan,
+  claudeCode,
   conversationsIn,
   discover,
+  type EndPlan,
   type FileImport,
   type Identity,
   type ImportError,
   importConversation,
   isRead,
+  parseJsonLines,
+  planClaudeCode,
+  reconcile,
   type SourcePlan,
   SourceTable,
   type TranscriptTool,
 } from '@tapedeck/runtime/import';
 import { assistant, type Draft, type SqliteTapeStore, user, view } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
+import { transcriptLines } from '../bench/transcripts.ts';
 import { openStore } from '../support/store.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
@@ -330,6 +337,64 @@ test.each(Object.entries(plans))(
     expect(errors[0]?.why).toContain(why);
   },
 );
+
+/** Formats that plan a whole file, and fail at the end of one that has grown. */
+const ends: Readonly<Record<string, (end: EndPlan) => unknown>> = {
+  'it throws': boom,
+  'it is no object': () => 7,
+  'it has no conversation': ({ conversation: _, ...end }) => end,
+  'a draft has no key': ({ conversation, ...end }) => ({
+    ...end,
+    conversation: {
+      ...conversation,
+      spine: [...conversation.spine].map(({ key: _, ...draft }) => draft),
+    },
+  }),
+  'its counts are none': (end) => ({ ...end, counts: undefined }),
+  'its keys are no Set': ({ end, ...plan }) => ({ ...plan, end: end && { ...end, keys: [] } }),
+  'its ids throw': ({ end, ...plan }) => ({ ...plan, end: end && { ...end, ids: boom } }),
+};
+
+test.each(
+  Object.entries(ends).flatMap(([name, wrong]) => [
+    [name, 'from the beginning', wrong, 0] as const,
+    [name, 'when the file has grown', wrong, 1] as const,
+  ]),
+)('where the plan of an end is wrong, the file is read whole: %s, %s', async (_, __, wrong, since) => {
+  using dir = tempDir();
+  using store = openStore();
+  mkdirSync(dir.file('.claude/projects/p'), { recursive: true });
+  const [id, path] = [randomUUID(), dir.file('.claude/projects/p/a.jsonl')];
+  const texts = [...transcriptLines({ bytes: 400_000, output: 1_000 }, { id })];
+  const table = SourceTable.open(dir.file('sources.jsonl'));
+  let [round, wrongs] = [0, 0];
+  const tool: TranscriptTool = {
+    ...claudeCode,
+    planEnd: (...given) => {
+      const end = claudeCode.planEnd?.(...given);
+      if (end === undefined || round < since) return end;
+      wrongs += 1;
+      return wrong(end) as EndPlan;
+    },
+  };
+  const bring = async (lines: number) => {
+    writeFileSync(path, `${texts.slice(0, lines).join('\n')}\n`);
+    const place = { env: {}, home: dir.path };
+    const { files } = await discover({ place, tools: [tool], known: (one) => table.at(one) });
+    const done: FileImport[] = [];
+    for (const one of conversationsIn(files)) done.push(...(await importConversation(store, one, { table })));
+    round += 1;
+    return done.map(({ seen, error, brought }) => [seen, error?.message, brought?.sessions.length]);
+  };
+  expect(await bring(texts.length - 20)).toEqual([['new', undefined, 1]]);
+  expect(await bring(texts.length)).toEqual([['grown', undefined, 1]]);
+  expect(wrongs).toBeGreaterThan(0);
+  using once = openStore();
+  const { records } = parseJsonLines([readFileSync(path)]);
+  reconcile(once, planClaudeCode({ name: id, lines: records }));
+  expect(view(store.views.entries(id)).messages).toEqual(view(once.views.entries(id)).messages);
+  expect([...store.verify()]).toEqual([]);
+});
 
 test('a format can be an object of a class', async () => {
   class Parrot {

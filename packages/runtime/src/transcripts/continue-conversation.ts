@@ -13,7 +13,9 @@ import { formatError } from '../plan/format-error.ts';
 import type { OpenEnd } from '../plan/open-end.ts';
 import { recognise, type Source, type SourceEnd, type SourceTable } from '../sources/index.ts';
 import type { Conversation } from './conversations.ts';
+import { endPlanFault } from './plan-fault.ts';
 import { FileReading } from './read-file.ts';
+import { isOwn } from './tools.ts';
 
 /** What the end of a file brought, and what was found in all of it. */
 export interface Continued {
@@ -117,7 +119,10 @@ function endOf(
   known: KnownEnd,
 ): EndPlan | undefined {
   try {
-    return tool.planEnd?.(records, known);
+    const plan = tool.planEnd?.(records, known);
+    const why = plan === undefined || isOwn(tool) ? undefined : endPlanFault(plan);
+    if (why !== undefined) throw new TypeError(why);
+    return plan;
   } catch (cause) {
     throw formatError(cause, { tool, file });
   }
@@ -160,8 +165,14 @@ export function saveEnd(
 ): void {
   const isLarge = source.size >= bytesMin && source.compression === undefined;
   const tape = open === undefined || !isLarge ? undefined : leftTape(store, wrote.session, open.keys);
-  const before = open && tape && foundBeforeEnd(tool, { file: source.path, found, records, open, about });
-  if (open === undefined || tape === undefined || before === undefined) {
+  const said =
+    open &&
+    tape &&
+    unlessItFails(() => ({
+      before: foundBeforeEnd(tool, { file: source.path, found, records, open, about }),
+      ids: numbersOf(open.ids(), ids),
+    }));
+  if (open === undefined || tape === undefined || said?.before === undefined) {
     if (isLarge) table.ends.put(source, undefined);
     return;
   }
@@ -171,15 +182,17 @@ export function saveEnd(
     const id = store.sessions.find(session)?.id;
     return id === undefined ? [] : [{ conversation, id }];
   });
-  table.ends.put(source, {
-    from,
-    ...about,
-    state,
-    tape,
-    ids: numbersOf(open.ids(), ids),
-    before,
-    others: beside,
-  });
+  const { before } = said;
+  table.ends.put(source, { from, ...about, state, tape, ids: said.ids, before, others: beside });
+}
+
+/** What a format says of an end. The tape has the file by then: where the format fails, the next import reads all of it. */
+function unlessItFails<T>(ask: () => T): T | undefined {
+  try {
+    return ask();
+  } catch {
+    return undefined;
+  }
 }
 
 /** What was found before the open end of a file; undefined where what is behind it would not be read from there on. */

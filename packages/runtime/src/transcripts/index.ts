@@ -48,7 +48,9 @@ export {
 } from '../lines/json-lines.ts';
 export type { Fault, FaultyLine, IrregularLine } from '../plan/faulty-lines.ts';
 export type {
+  EndPlan,
   Identity,
+  KnownEnd,
   Place,
   Retention,
   Role,
@@ -56,6 +58,7 @@ export type {
   SourcePlan,
   TranscriptTool,
 } from '../plan/format.ts';
+export type { OpenEnd } from '../plan/open-end.ts';
 export type {
   ConversationKind,
   ConversationPlan,

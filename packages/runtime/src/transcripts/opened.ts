@@ -5,7 +5,7 @@ import { formatError } from '../plan/format-error.ts';
 import { recognise, type Seen, type SourceTable } from '../sources/index.ts';
 import { planFault } from './plan-fault.ts';
 import { FileReading } from './read-file.ts';
-import { transcriptTools } from './tools.ts';
+import { isOwn } from './tools.ts';
 
 /** A file that is open for this import. */
 export interface Opened {
@@ -54,7 +54,7 @@ async function planBy(tool: ReadTool, readings: readonly FileReading[]): Promise
   const main = readings[0]?.path ?? '';
   try {
     const plan = await tool.plan(readings);
-    const fault = transcriptTools.includes(tool) ? undefined : planFault(plan);
+    const fault = isOwn(tool) ? undefined : planFault(plan);
     if (fault === undefined) return plan;
     const whose = readings.find(
       ({ path }) => fault.file !== undefined && plan.files.get(path) === fault.file,

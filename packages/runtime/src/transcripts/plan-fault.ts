@@ -3,7 +3,8 @@ import { isObject, quote } from '@tapedeck/tape/internal';
 import { assertDraft } from '@tapedeck/tape/store';
 import { messageOf } from '../errors.ts';
 import { fitting } from '../import/fitting.ts';
-import type { SourcePlan } from '../plan/format.ts';
+import type { EndPlan, SourcePlan } from '../plan/format.ts';
+import type { OpenEnd } from '../plan/open-end.ts';
 import type { ConversationPlan } from '../plan/plan.ts';
 
 /** What is wrong with a plan, and where. */
@@ -21,12 +22,13 @@ const kinds: ReadonlySet<unknown> = new Set(['main', 'branch', 'cleared', 'subag
  */
 export function planFault(plan: SourcePlan): PlanFault | undefined {
   if (!isObject(plan)) return { why: 'its plan is no object' };
-  const { conversations, derived, files, counts, faults = new Map() } = plan;
+  const { conversations, derived, files, counts, faults = new Map(), end } = plan;
   const fault =
     fieldFault(plan, ['format', 'session'], isText, 'is no text') ??
     fieldFault({ conversations, derived }, ['conversations', 'derived'], Array.isArray, 'is no list') ??
     fieldFault({ files, counts, faults }, ['files', 'counts', 'faults'], isMap, 'is no Map');
-  if (fault !== undefined) return { why: `its plan: ${fault}` };
+  const wrong = fault ?? openEndFault(end);
+  if (wrong !== undefined) return { why: `its plan: ${wrong}` };
   const known = new Set(files.values());
   const places = new Map<string, number>();
   for (const [i, one] of conversations.entries()) {
@@ -42,6 +44,29 @@ export function planFault(plan: SourcePlan): PlanFault | undefined {
     if (parent !== undefined && (places.get(parent.key) ?? -1) >= i)
       return { why: `its plan, conversations[${i}]: its parent comes behind it`, file };
   return undefined;
+}
+
+/** The same of the plan of what a file has got. Pure. */
+export function endPlanFault(plan: EndPlan): string | undefined {
+  const at = 'its plan of the end';
+  if (!isObject(plan)) return `${at} is no object`;
+  const { conversation, counts, end } = plan;
+  const fault = fieldFault({ counts }, ['counts'], isObject, 'is no object') ?? openEndFault(end);
+  return fault === undefined ? conversationFault(conversation, `${at}, conversation`) : `${at}: ${fault}`;
+}
+
+function openEndFault(end: OpenEnd | undefined): string | undefined {
+  if (end === undefined) return undefined;
+  if (!isObject(end)) return 'end is no object';
+  const { conversation, line, offset, keys, ids, state } = end;
+  const isPlace = (value: unknown) => Number.isSafeInteger(value) && Number(value) >= 0;
+  const fault =
+    fieldFault({ conversation }, ['conversation'], isText, 'is no text') ??
+    fieldFault({ line, offset }, ['line', 'offset'], isPlace, 'is no number from 0 on') ??
+    fieldFault({ keys }, ['keys'], (value) => value instanceof Set, 'is no Set') ??
+    fieldFault({ ids }, ['ids'], (value) => typeof value === 'function', 'is no function') ??
+    fieldFault({ state }, ['state'], isObject, 'is no object');
+  return fault === undefined ? undefined : `end: ${fault}`;
 }
 
 function conversationFault(one: ConversationPlan, at: string): string | undefined {
