@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, renameSync, utimesSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { expect, test } from 'vitest';
-import { json } from '../support/cli.ts';
+import { json, jsonError } from '../support/cli.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { tempHome } from '../support/temp-home.ts';
 
@@ -47,6 +47,24 @@ function userWith(ages: Readonly<Record<string, number>>, settings?: string) {
     },
   };
 }
+
+test('a home without tapes warns of transcripts that are about to be deleted, too', async () => {
+  using user = userWith({ old: 26, older: 27, new: 1 });
+  const [named, none] = [['check', '--home', user.dir.file('none')], user.dir.file('none')];
+  expect((await user.here(...named)).stderr).toContain('there is no such directory');
+  mkdirSync(none);
+  const { code, stdout, stderr } = await user.here(...named);
+  expect([code, stdout]).toEqual([3, '']);
+  expect(stderr).toContain(
+    'Hint: their tool deletes 2 of 3 transcripts from 2026-07-03 on: keep them with: tape import',
+  );
+  expect(jsonError(await user.here(...named, '--json')).data).toMatchObject({
+    ...{ empty: true, transcripts: 3, expiring: 2, deleted_from: '2026-07-03T12:00:00.000Z' },
+  });
+  user.write('old', 1);
+  user.write('older', 1);
+  expect((await user.here(...named)).stderr).toContain('keep those of another agent with: tape import');
+});
 
 test('it says when the last import was, and nothing where there is nothing to import', async () => {
   using none = userWith({});

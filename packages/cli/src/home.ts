@@ -224,9 +224,15 @@ export function hasTapesToRead(home: Home): boolean {
  */
 export function getHome(home: Home): Home {
   if (hasTapesToRead(home)) return home;
-  throw new NotFoundError(`cannot read the tapes of '${home.dir}': it has no tapes yet`, {
+  throw noTapes(home);
+}
+
+/** The error of a home that has no tapes yet. `about`: further facts for programs. */
+export function noTapes(home: Home, about: Readonly<Record<string, unknown>> = {}): NotFoundError {
+  return new NotFoundError(`cannot read the tapes of '${home.dir}': it has no tapes yet`, {
     home: home.dir,
     empty: true,
+    ...about,
   });
 }
 

@@ -29,6 +29,8 @@ export function hintFor(code: string, data: Readonly<Record<string, unknown>>): 
         return `trust its tapes with: tape trust ${shellWord(data.tapeHome)}`;
       if (data.missing === true)
         return `create it with: tape init --home ${shellWord(String(data.home))}; or name another with --home or TAPE_HOME`;
+      if (typeof data.deleted_from === 'string')
+        return `their tool deletes ${Number(data.expiring)} of ${Number(data.transcripts)} transcripts from ${data.deleted_from.slice(0, 10)} on: keep them with: tape import`;
       if (data.empty === true)
         return 'begin a session with: tape new NAME; or keep those of another agent with: tape import';
       if (typeof data.remote === 'string')

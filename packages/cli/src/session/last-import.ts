@@ -65,6 +65,13 @@ export function importsJson({
   };
 }
 
+/** How many transcripts are about to be deleted that no tape has, and when the first of them is. */
+export function expiringJson({ transcripts, expiring }: Imports): Readonly<Record<string, unknown>> {
+  const [first] = expiring;
+  if (first === undefined) return { transcripts, expiring: 0 };
+  return { transcripts, expiring: expiring.length, deleted_from: new Date(first.at).toISOString() };
+}
+
 /** The same as text: when the last import was, and what would be lost without another one. */
 export function importsText(
   { last, transcripts, expiring, retentions }: Imports,

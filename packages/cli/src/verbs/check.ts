@@ -8,11 +8,11 @@ import { NotFoundError, UsageError } from '../errors/kinds.ts';
 import { safe } from '../escape.ts';
 import { exit } from '../exit.ts';
 import { doesExist } from '../file-home.ts';
-import { getHome } from '../home.ts';
+import { getHome, hasTapesToRead, noTapes } from '../home.ts';
 import { withProgress } from '../output/progress.ts';
 import { checkJson, checkText } from '../session/checked.ts';
 import { readKey } from '../session/key-file.ts';
-import { type Imports, importsJson, importsOf, importsText } from '../session/last-import.ts';
+import { expiringJson, type Imports, importsJson, importsOf, importsText } from '../session/last-import.ts';
 import { lookAt, mend } from '../session/mend.ts';
 import { needSession } from '../session/place.ts';
 import { defineVerb, type Verb } from './verb.ts';
@@ -57,6 +57,11 @@ export const check: Verb = defineVerb({
       const lost = await checkWithoutDatabase(home.graph);
       if (lost !== undefined)
         return await report(lost, { fixed: [], acknowledged, imports: undefined }, context);
+    }
+    // Who has imported nothing yet loses most.
+    if (args.name === undefined && !hasTapesToRead(home)) {
+      const imports = await importsOf(context);
+      throw noTapes(home, imports && expiringJson(imports));
     }
     getHome(home);
     for (const id of acknowledged) assertKnown(id);
