@@ -7,7 +7,7 @@ import { LeaseKeeper } from '../lease/keeper.ts';
 import { type Chunk, eventChunk } from '../stream/chunks.ts';
 import type { RunStatus, SessionEvent } from '../stream/events.ts';
 import { modelFor } from '../terms/model-for.ts';
-import { type Ancestry, ancestryOf, type Origin, originOf, type SessionFacts } from '../terms/terms.ts';
+import type { Ancestry, SessionFacts } from '../terms/terms.ts';
 import { outsideCalls } from '../tools/current-call.ts';
 import { wasInterrupted } from '../tools/interrupted.ts';
 import type { Above } from './above.ts';
@@ -22,7 +22,9 @@ import {
   type Started,
   waitingFor,
 } from './held-run.ts';
+import { ItemOptions } from './item-options.ts';
 import type { RunOptions } from './options.ts';
+import { OwnLine } from './own-line.ts';
 import type { WorkerParts } from './parts.ts';
 import { Publisher } from './publisher.ts';
 import { decide, spentAborts } from './queue.ts';
@@ -38,11 +40,11 @@ export class Worker {
   readonly #session: { readonly name: string; readonly id: string };
   readonly #lease: LeaseKeeper;
   readonly #publisher: Publisher;
+  readonly #line: OwnLine;
   readonly #handled = new HandledItems();
+  readonly #optionsOf = new ItemOptions();
   /** Passed to each run. */
   readonly #means: Omit<RunHost, 'origin'>;
-  #origin: Origin | undefined;
-  #ancestors: readonly SessionFacts[] | undefined;
   #current: Started | undefined;
   #serving: Promise<void> | undefined;
   /** Resolves when the results of this session, as a child, are delivered. */
@@ -51,10 +53,6 @@ export class Worker {
   #undelivered = 0;
   /** The number of `startQueued` calls during runs. */
   #requested = 0;
-  /** The options that came with items of the inbox, for the runs that take these up. */
-  readonly #optionsOf = new Map<string, RunOptions>();
-  /** Items with options that are being posted: a run must not take one up before its options are known. */
-  readonly #posting = new Set<Promise<unknown>>();
   /** The options of the last answer, for the sessions above. */
   #above: Above | undefined;
   /** Whether the current run still has to choose what it begins with: a message that waits may be that. */
@@ -66,6 +64,7 @@ export class Worker {
     this.#parts = parts;
     this.#session = session;
     this.#publisher = new Publisher(session, parts);
+    this.#line = new OwnLine(parts.store);
     const enter = (status: RunStatus) => this.#enter(status);
     const onInstructions = (instructions: string) => {
       this.#instructions = instructions;
@@ -97,21 +96,21 @@ export class Worker {
 
   /** The session's current row, and the settings and terms of its fork, which are read once. */
   async facts(info?: SessionInfo): Promise<SessionFacts> {
-    const now = info ?? (await infoOf({ parts: this.#parts, session: this.#session }));
-    this.#origin ??= await originOf(this.#parts.store, now);
-    return { info: now, origin: this.#origin, above: async () => (await this.line(now)).slice(1) };
+    return await this.#line.facts(info ?? (await this.#info()));
   }
 
   /** The facts of the session and of its ancestors, whose settings and terms never change and are read once. */
   async line(info?: SessionInfo): Promise<Ancestry> {
-    const facts = await this.facts(info);
-    this.#ancestors ??= (await ancestryOf(this.#parts.store, facts)).slice(1);
-    return [facts, ...this.#ancestors];
+    return await this.#line.line(info ?? (await this.#info()));
   }
 
   /** Takes the line of the parent, of which the session was just forked. */
   descendFrom(parent: Ancestry): void {
-    this.#ancestors ??= parent;
+    this.#line.descendFrom(parent);
+  }
+
+  async #info(): Promise<SessionInfo> {
+    return await infoOf({ parts: this.#parts, session: this.#session });
   }
 
   /** Aborted with the current run, for the children of that run. */
@@ -221,7 +220,7 @@ export class Worker {
       item,
     }: { readonly cutOff?: boolean; readonly above?: Above | undefined; readonly item?: string } = {},
   ): Promise<Started | undefined> {
-    if (item !== undefined) this.#keepOptions(item, options);
+    if (item !== undefined) this.#optionsOf.keep(item, options);
     if (above !== undefined) this.#above = above;
     if (this.#serving !== undefined) {
       this.#requested += 1;
@@ -250,21 +249,7 @@ export class Worker {
 
   /** Posts an item to the inbox, with the options of the run that takes it up in this process. */
   async post<T extends { readonly id: string }>(act: () => Awaitable<T>, options: RunOptions): Promise<T> {
-    const posting = (async () => {
-      const posted = await act();
-      this.#keepOptions(posted.id, options);
-      return posted;
-    })();
-    this.#posting.add(posting);
-    try {
-      return await posting;
-    } finally {
-      this.#posting.delete(posting);
-    }
-  }
-
-  #keepOptions(item: string, options: RunOptions): void {
-    if (Object.keys(options).length > 0) this.#optionsOf.set(item, options);
+    return await this.#optionsOf.post(act, options);
   }
 
   /** The error of a run that cannot start now. */
@@ -423,7 +408,7 @@ export class Worker {
         const decision = decide(inbox, at, owner);
         if (decision.do === 'start' && !this.#closed) {
           const { items } = decision;
-          const given = (await this.#optionsFor(items)) ?? options;
+          const given = (await this.#optionsOf.last(items)) ?? options;
           const turn = this.#turn(held, { run: this.#parts.newId(), items, options: given });
           if (status !== undefined) this.#enter(status);
           return turn;
@@ -444,13 +429,6 @@ export class Worker {
       }
       held = again;
     }
-  }
-
-  /** The options that came with the last of some items that has any. */
-  async #optionsFor(items: readonly InboxItem[]): Promise<RunOptions | undefined> {
-    if (this.#posting.size > 0) await Promise.allSettled(this.#posting);
-    const last = items.findLast(({ id }) => this.#optionsOf.has(id));
-    return last === undefined ? undefined : this.#optionsOf.get(last.id);
   }
 
   #turn(held: Hold, request: RunRequest): HeldRun {
