@@ -7,7 +7,7 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import { type HomeStore, note, type SessionInfo, TapeError } from '@tapedeck/tape';
-import { isDeleted, treeParentOf } from '@tapedeck/tape/internal';
+import { isDeleted, isObject, treeParentOf } from '@tapedeck/tape/internal';
 import type { LinkRequest, SessionLink } from '@tapedeck/tape/store';
 import { copiesIn } from '../copies/copies.ts';
 import { resemblanceIn } from '../copies/resemblance.ts';
@@ -139,17 +139,21 @@ function placeExported(store: HomeStore, { exportOf }: ImportPlan, session: stri
   link(store, session, source.id, { type: 'copy', derived: true, evidence });
 }
 
-/** Puts a copy under its source, and the copies of a source under that, whichever of them was imported first. */
+/**
+ * Puts a copy under its source, and the copies of a source under that, whichever of them was imported first. So it is with what
+ * begins behind a `/clear`, which has nothing of its source.
+ */
 function placeCopy(
   store: HomeStore,
-  { format, session: own, copyOf }: ImportPlan,
+  { format, session: own, copyOf, clearedFrom }: ImportPlan,
   { session, created }: Placed,
 ): void {
   const info = store.sessions.find(session);
   if (info === undefined) return;
-  if (copyOf !== undefined) {
-    noteCopy(store, info, copyOf);
-    const source = sessionOf(store, { format, session: copyOf });
+  const named = copyOf ?? clearedFrom;
+  if (named !== undefined) {
+    noteSource(store, info, named, { isCleared: copyOf === undefined });
+    const source = sessionOf(store, { format, session: named });
     if (source !== undefined && treeParentOf(info).parentId !== source.id) placeUnder(store, info, source);
   }
   // What is neither new nor a fork has found its copies before, or was found by them.
@@ -166,6 +170,12 @@ function placeCopy(
  * it stays only if all of them are branches, or are where their sources say.
  */
 function placeUnder(store: HomeStore, copy: SessionInfo, source: SessionInfo): void {
+  if (isCleared(store, copy)) {
+    const evidence = 'it begins behind a /clear, in the run that began with that session';
+    if (treeParentOf(copy).parentId === undefined)
+      link(store, copy.id, source.id, { type: 'clear', derived: true, evidence });
+    return;
+  }
   const path = pathBelow(store, source.id, copy.id);
   if (path !== undefined) {
     const copies = copiesIn(store);
@@ -225,13 +235,25 @@ function pathBelow(store: HomeStore, of: string, id: string): readonly SessionIn
   return undefined;
 }
 
-function noteCopy(store: HomeStore, { id }: SessionInfo, session: string): void {
+function noteSource(
+  store: HomeStore,
+  { id }: SessionInfo,
+  session: string,
+  how: { readonly isCleared: boolean },
+): void {
   const key = `${copyEvent}:${session}`;
   const said = [...store.entries.read(id, { own: true, name: copyEvent })].some((one) =>
     one.key?.endsWith(key),
   );
-  if (!said) appendBeside(store, id, [{ ...note(copyEvent, { session }), key }]);
+  const payload = { session, ...(how.isCleared && { type: 'clear' }) };
+  if (!said) appendBeside(store, id, [{ ...note(copyEvent, payload), key }]);
   copiesIn(store).add(session, id);
+}
+
+/** Whether a session is no copy of the one that it names, but begins behind a `/clear`. */
+function isCleared(store: HomeStore, { id }: SessionInfo): boolean {
+  const [named] = store.entries.read(id, { own: true, name: copyEvent, limit: 1 });
+  return isObject(named?.payload) && named.payload.type === 'clear';
 }
 
 function edgeOf({ parent, type, derived, evidence, call, seq }: SessionLink): readonly unknown[] {

@@ -2,7 +2,10 @@ import { type Draft, type HomeStore, note } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { text } from '../plan/text.ts';
 
-/** The event of a session whose source names the session of which its beginning is a copy. */
+/**
+ * The event of a session whose source names the session of which its beginning is a copy; with the type `clear`, the one with
+ * which the run began that began it behind a `/clear`.
+ */
 export const copyEvent = 'import/copy-of';
 
 /** The event of a session that begins with another one's entries under other ids. */

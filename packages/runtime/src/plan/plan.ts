@@ -105,6 +105,8 @@ export interface ImportPlan {
   readonly session: string;
   /** The session of which its beginning is a copy: the main conversation is a fork of that. */
   readonly copyOf?: string;
+  /** The session with which the run of the tool began that began this one anew: no record says more of what it follows. */
+  readonly clearedFrom?: string;
   /** The session, by its id, that an export wrote the beginning of this one from. */
   readonly exportOf?: string;
   /** The entries of that, by their hashes, of which the export wrote nothing, since nothing was left of them. */

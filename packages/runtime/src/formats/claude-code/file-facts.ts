@@ -3,6 +3,7 @@ import { isObject } from '@tapedeck/tape/internal';
 import type { JsonLine, RecordList } from '../../lines/json-lines.ts';
 import { text } from '../../plan/text.ts';
 import { AgentNotes, isNested } from './agents.ts';
+import { wordsOf } from './blocks.ts';
 
 /** What the records of a file say together. */
 export interface FileFacts {
@@ -16,6 +17,10 @@ export interface FileFacts {
   readonly session: string | undefined;
   /** The sessions from which records were copied, the last one last: of records of subagents only if there are no others. */
   readonly sources: readonly string[];
+  /** The session with which the program began that wrote what the file begins with, where that is another one. */
+  readonly run: string | undefined;
+  /** Whether it begins behind a `/clear`, or with a plan behind which the context was cleared. */
+  readonly isCleared: boolean;
   /** What they say of subagents, to which more can be added. */
   readonly notes: AgentNotes;
 }
@@ -34,6 +39,7 @@ export class FactsReading {
   readonly #sources = new Set<string>();
   /** Those that main records mention. */
   readonly #mainSources = new Set<string>();
+  readonly #run = new RunReading();
   #hasNested = false;
   #hasSidechains = false;
   #hasMessages = false;
@@ -53,6 +59,7 @@ export class FactsReading {
     const session = text(value.sessionId);
     this.#any = session ?? this.#any;
     if (text(value.uuid) !== undefined) this.#linked = session ?? this.#linked;
+    if (!isSide) this.#run.add(value);
     const source = sourceIn(value);
     if (source === undefined) return;
     for (const sources of isSide ? [this.#sources] : [this.#sources, this.#mainSources]) {
@@ -68,16 +75,53 @@ export class FactsReading {
       isSidechain: this.#hasMessages && !this.#hasMain,
       session: this.#linked ?? this.#any,
       sources: [...(this.#hasMain ? this.#mainSources : this.#sources)],
+      run: this.#run.other,
+      isCleared: this.#run.isCleared,
       notes: this.#notes,
     };
   }
 }
 
 /**
- * The session from which a record was copied. Three generations of Claude Code say so in three ways: `forkedFrom`, a
- * `session_id` beside the `sessionId`, and the session that made the request of an answer.
+ * The session from which a record was copied. Two generations of Claude Code say so in two ways: `forkedFrom`, and the session
+ * that made the request of an answer.
  */
-function sourceIn({ forkedFrom, session_id, requestSessionId }: JsonObject): string | undefined {
+function sourceIn({ forkedFrom, requestSessionId }: JsonObject): string | undefined {
   const from = isObject(forkedFrom) ? text(forkedFrom.sessionId) : undefined;
-  return from ?? text(session_id) ?? text(requestSessionId);
+  return from ?? text(requestSessionId);
+}
+
+/**
+ * Reads what the beginning of a file says of the run that wrote it. A record names in `session_id` the session with which its run
+ * began, and keeps that when it is copied: the generation between the two wrote nothing else of the source. But so does what a
+ * run writes in other sessions, behind a `/clear`, a `/resume` or a `/branch`. So it counts where a file begins with it, up to
+ * what the run of the session itself wrote.
+ */
+class RunReading {
+  #other: string | undefined;
+  #isAnswered = false;
+  #isOwn = false;
+  #isCleared = false;
+
+  get other(): string | undefined {
+    return this.#other;
+  }
+
+  get isCleared(): boolean {
+    return this.#isCleared;
+  }
+
+  add(value: JsonObject): void {
+    const [run, session] = [text(value.session_id), text(value.sessionId)];
+    this.#isOwn ||= run !== undefined && run === session;
+    if (run !== undefined && !this.#isOwn && (this.#other !== undefined || !this.#isAnswered))
+      this.#other = run;
+    if (this.#isAnswered) return;
+    this.#isCleared ||= value.type === 'user' && isClear(value);
+    this.#isAnswered = value.type === 'assistant';
+  }
+}
+
+function isClear(value: JsonObject): boolean {
+  return value.planContent !== undefined || /^<command-name>\/clear</.test(wordsOf(value));
 }

@@ -61,9 +61,9 @@ const titles: ReadonlySet<unknown> = new Set(['custom-title', 'ai-title', 'summa
 
 /** Whether a record says nothing of titles, other sessions, subagents, and what was compacted, exported or moved away. */
 function isPlain(value: JsonObject, session: string): boolean {
-  const { type, toolUseResult, sessionId, requestSessionId, session_id } = value;
+  const { type, toolUseResult, sessionId, requestSessionId } = value;
   const details = isObject(toolUseResult) ? toolUseResult : {};
-  const isOther = [sessionId, requestSessionId, session_id].some((id) => id !== undefined && id !== session);
+  const isOther = [sessionId, requestSessionId].some((id) => id !== undefined && id !== session);
   const isAside = value.isSidechain === true || value.agentId !== undefined || details.agentId !== undefined;
   const isMoved =
     details.runId !== undefined || value.forkedFrom !== undefined || type === 'fork-context-ref';

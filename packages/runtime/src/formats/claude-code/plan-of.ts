@@ -81,11 +81,15 @@ export function planClaudeCode({
     planAgent(agent, { key, notes, ...(!own.has(agent) && { file: key }) }),
   );
   const placed = placeAgents([{ ...first, asides: [...first.asides, ...others] }, ...rest], agentPlans);
-  const copyOf = facts.sources.findLast((one) => one !== session);
+  const source = facts.sources.findLast((one) => one !== session);
+  const run = facts.run === session ? undefined : facts.run;
+  const copyOf = source ?? (facts.isCleared ? undefined : run);
+  const clearedFrom = source === undefined && facts.isCleared ? run : undefined;
   return {
     format: 'claude-code',
     session,
     ...(copyOf !== undefined && { copyOf }),
+    ...(clearedFrom !== undefined && { clearedFrom }),
     ...(top.exportOf !== undefined && { exportOf: top.exportOf }),
     ...(top.passedOver !== undefined && { passedOver: top.passedOver }),
     conversations: placed.conversations,
