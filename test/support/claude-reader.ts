@@ -170,7 +170,8 @@ function isPrompt(record: Raw): boolean {
     return what === 'queued_command' || what === 'file' || list(rendered).length > 0;
   }
   // What a command of the tool printed is sent with the next prompt.
-  if (type === 'system') return subtype === 'local_command' && record.content !== '';
+  if (type === 'system')
+    return subtype === 'local_command' && record.content !== '' && record.isDisplayOnly !== true;
   if (type !== 'user' || record.isCompactSummary === true) return false;
   const { content } = raw(record.message);
   if (typeof content === 'string') return content !== '';

@@ -128,7 +128,9 @@ export function unexplained(
 function blocksOf(record: Raw): readonly Raw[] {
   const { type, data, attachment, rendered, content } = record;
   if (type === 'progress') return blocksOf({ type: 'user', ...raw(raw(data).message) });
-  if (type === 'system') return typeof content === 'string' ? [{ type: 'text', text: content }] : [];
+  const isForUser = record.isDisplayOnly === true;
+  if (type === 'system')
+    return typeof content === 'string' && !isForUser ? [{ type: 'text', text: content }] : [];
   if (type !== 'attachment') return blocksIn(raw(record.message).content);
   if (Array.isArray(rendered)) return rendered.flatMap((one) => blocksIn(raw(one).content));
   const { prompt, content: attached } = raw(attachment);

@@ -142,6 +142,26 @@ test('what a command of the program printed is sent with the next prompt', () =>
   expect(said).toEqual([`user: <command-name>/cost</command-name>\n${printed.content}\nAnd now`]);
 });
 
+test('what a command drew for the user alone is beside the conversation', () => {
+  const ran = (uuid: string, parentUuid: string, content: string) => ({
+    ...{ type: 'system', subtype: 'local_command', sessionId: 's-1', uuid, parentUuid, content },
+  });
+  const drawn = {
+    ...ran('s2', 's1', '<local-command-stdout>\u001b[1mContext usage\u001b[22m ⛁ ⛁</local-command-stdout>'),
+    isDisplayOnly: true,
+  };
+  const { said, beside } = imported(
+    person({ uuid: 'u1' }, 'Hello'),
+    model({ uuid: 'a1', parent: 'u1' }, [says('Hi')]),
+    ran('s1', 'a1', '<command-name>/context</command-name>'),
+    drawn,
+    person({ uuid: 'u2', parent: 's2' }, '## Context Usage', { isMeta: true }),
+    person({ uuid: 'u3', parent: 'u2' }, 'And now'),
+  );
+  expect(said.at(-1)).toBe('user: <command-name>/context</command-name>\n## Context Usage\nAnd now');
+  expect(beside).toContainEqual(drawn);
+});
+
 describe.each(modes)('$name', (mode) => {
   test.each([
     [

@@ -1,4 +1,4 @@
-import { appendFileSync, mkdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdirSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 import {
   claudeCode,
@@ -497,4 +497,26 @@ test('a file that changes while it is read is imported when it is still; one tha
   appendFileSync(file, line(person({ uuid: 'u3', parent: 'u2' }, 'Still there?')));
   const gone = await importFiles(store, [file], { table, tool: meanwhile(() => rmSync(file)) });
   expect(gone.done[0]).toMatchObject({ brought: { sessions: [{ added: 1 }] } });
+});
+
+test('a part of a session that its tool replaces while it is read is taken as it was, and again by the next import', async () => {
+  using dir = tempDir();
+  using store = openStore();
+  const agents = dir.file('s-1/subagents');
+  mkdirSync(agents, { recursive: true });
+  writeFileSync(dir.file('s-1.jsonl'), jsonl([hello, answer]));
+  const side = { isSidechain: true, agentId: 'x' };
+  writeFileSync(`${agents}/agent-x.jsonl`, jsonl([person({ uuid: 'x1' }, 'Look', side)]));
+  const meta = `${agents}/agent-x.meta.json`;
+  writeFileSync(meta, '{"description":"One"}');
+  const table = SourceTable.open(dir.file('sources.jsonl'));
+  const replaced = () => {
+    writeFileSync(`${meta}.tmp`, '{"description":"Two"}');
+    renameSync(`${meta}.tmp`, meta);
+  };
+  const { done } = await importFiles(store, [dir.path], { table, tool: meanwhile(replaced) });
+  expect(done.map(({ error }) => error?.code)).toEqual([undefined, undefined, undefined]);
+  expect(store.sessions.find('agent-x')?.title).toBe('One');
+  await importFiles(store, [dir.path], { table });
+  expect(store.sessions.find('agent-x')?.title).toBe('Two');
 });

@@ -123,6 +123,8 @@ export class FileReading implements SourceFile {
   assertWhole(): void {
     const became = this.#file.since();
     if (became === 'none' || became === 'grown' || became === 'gone') return;
+    // A part is written as a whole, and so is what takes its place: the next import reads that.
+    if (became === 'replaced' && this.role === 'part') return;
     throw new ImportError(
       'IMPORT_SOURCE_CHANGED',
       `cannot import '${this.path}': it was ${became} while it was read`,

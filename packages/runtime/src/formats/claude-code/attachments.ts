@@ -7,8 +7,17 @@ import { type Block, blocksIn } from './content.ts';
  * What the model got of a record that is no message: the attachments of Claude Code (files, reminders, prompts that waited
  * while the model worked), and what a command of its own printed. None of a record of which it got nothing.
  */
-export function givenBlocks({ type, subtype, content, attachment, rendered }: JsonObject): readonly Block[] {
-  if (type === 'system') return subtype === 'local_command' ? blocksIn(content) : [];
+export function givenBlocks({
+  type,
+  subtype,
+  content,
+  attachment,
+  rendered,
+  isDisplayOnly,
+}: JsonObject): readonly Block[] {
+  // A command such as `/context` shows the user a drawing, and tells the model the same in a prompt.
+  if (type === 'system')
+    return subtype === 'local_command' && isDisplayOnly !== true ? blocksIn(content) : [];
   if (type !== 'attachment' || !isObject(attachment)) return [];
   if (Array.isArray(rendered)) return rendered.flatMap((one) => (isObject(one) ? blocksIn(one.content) : []));
   return unrendered(attachment);
