@@ -555,6 +555,93 @@ describe('a compaction', () => {
   });
 });
 
+describe('a part of a conversation that the user had summed up', () => {
+  const said = (name: string, parent: string | null, minute: number): Records => {
+    const at = (second: number) => ({ timestamp: `2026-03-12T09:${minute}:0${second}.000Z` });
+    const reminder = {
+      type: 'attachment',
+      uuid: `${name}-r`,
+      parentUuid: `${name}-u`,
+      attachment: { type: 'date' },
+    };
+    return [
+      person({ uuid: `${name}-u`, parent }, `ask ${name}`, at(1)),
+      { ...reminder, sessionId: 's-1', ...at(1), rendered: [{ content: `reminder of ${name}` }] },
+      { ...model({ uuid: `${name}-a`, parent: `${name}-r`, id: name }, [says(`did ${name}`)]), ...at(2) },
+    ];
+  };
+  const three = [...said('one', null, 10), ...said('two', 'one-a', 11), ...said('three', 'two-a', 12)];
+  const summed = (
+    kept: { head: string; tail: string; anchor: string; uuids: readonly string[] },
+    direction: string,
+  ): Records => [
+    {
+      ...{ type: 'system', subtype: 'compact_boundary', uuid: 'b1', parentUuid: null, sessionId: 's-1' },
+      logicalParentUuid: 'one-a',
+      timestamp: '2026-03-12T10:00:00.000Z',
+      compactMetadata: {
+        trigger: 'manual',
+        preservedSegment: { headUuid: kept.head, anchorUuid: kept.anchor, tailUuid: kept.tail },
+        preservedMessages: { anchorUuid: kept.anchor, uuids: kept.uuids },
+      },
+    },
+    person({ uuid: 's1', parent: 'b1' }, 'It was done.', {
+      ...{ isCompactSummary: true, summarizeMetadata: { direction } },
+      timestamp: '2026-03-12T10:00:01.000Z',
+    }),
+    {
+      ...{
+        type: 'attachment',
+        uuid: 'f1',
+        parentUuid: 's1',
+        sessionId: 's-1',
+        attachment: { type: 'model' },
+      },
+      // What is told anew was made while the summary was written.
+      timestamp: '2026-03-12T09:59:59.000Z',
+      rendered: [{ content: 'a model' }],
+    },
+    person({ uuid: 'u9', parent: 'f1' }, 'go on', { timestamp: '2026-03-12T10:01:00.000Z' }),
+  ];
+  const uuidsOf = (...names: readonly string[]) =>
+    names.flatMap((one) => [`${one}-u`, `${one}-r`, `${one}-a`]);
+  const textsOf = (store: SqliteTapeStore) =>
+    view(store.views.entries('s-1')).messages.flatMap(({ content }) =>
+      content.map((part) => String(part.text).replace(/^The conversation.*<summary>\n|\n<\/summary>$/gs, '')),
+    );
+
+  test('up to a prompt: the summary is followed by all from that prompt on, which is no branch', () => {
+    const kept = { head: 'two-u', tail: 'three-a', anchor: 's1', uuids: uuidsOf('two', 'three') };
+    const records = [...three, ...summed(kept, 'up_to')];
+    growsAsOne(records);
+    const { store, plan } = imported(records);
+    expect(plan.conversations).toHaveLength(1);
+    expect(textsOf(store)).toEqual([
+      ...[
+        'It was done.',
+        'reminder of two',
+        'ask two',
+        'did two',
+        'reminder of three',
+        'ask three',
+        'did three',
+      ],
+      ...['a model', 'go on'],
+    ]);
+  });
+
+  test('from a prompt on: the summary is a prompt behind all that precedes it, and the rest is a branch', () => {
+    const kept = { head: 'one-u', tail: 'one-a', anchor: 'b1', uuids: uuidsOf('one') };
+    const records = [...three, ...summed(kept, 'from')];
+    growsAsOne(records);
+    const { store, plan } = imported(records);
+    expect(plan.conversations.map(({ kind }) => kind)).toEqual(['main', 'branch']);
+    expect(textsOf(store)).toEqual([
+      ...['reminder of one', 'ask one', 'did one', 'a model', 'It was done.', 'go on'],
+    ]);
+  });
+});
+
 describe('a session that went on here', () => {
   const asks = (text: string) => user(text, { run: 'r-1' });
 

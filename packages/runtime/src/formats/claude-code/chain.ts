@@ -1,5 +1,6 @@
 import type { DerivedEdge } from '../../plan/plan.ts';
 import { ByRecord } from './by-record.ts';
+import { lastKept } from './kept.ts';
 import { type CodeRecord, isBoundary, isSummary } from './records.ts';
 
 /** The records of a file as a forest. */
@@ -38,6 +39,7 @@ export function chainOf(records: readonly CodeRecord[]): Chain {
     if (parent !== undefined) parents.set(record, parent);
   }
   const circular = cutCircles(chained, parents);
+  followKept(chained, parents);
   const rootOf = rootsIn(parents);
   const derived = new Map<CodeRecord, DerivedLink>();
   for (const record of chained) {
@@ -74,6 +76,24 @@ function reasonOf(
   const named =
     record.parent === undefined ? 'it names no parent' : `its parent ${record.parent} is not in the file`;
   return { why, evidence: `${named}; ${before}` };
+}
+
+/**
+ * Lets a compaction follow the last record that it kept, where it names the last one that it summed up, and what it kept follows
+ * that ("Summarize up to here"): so what it kept is on its path.
+ */
+function followKept(chained: readonly CodeRecord[], parents: ByRecord<CodeRecord>): void {
+  for (const boundary of chained) {
+    const named = isBoundary(boundary) ? parents.get(boundary) : undefined;
+    const id = named && lastKept(boundary);
+    const last = id === undefined ? undefined : chained.find((one) => one.id === id);
+    if (last === undefined || last.ordinal > boundary.ordinal) continue;
+    for (let at = parents.get(last); at !== undefined; at = parents.get(at))
+      if (at === named) {
+        parents.set(boundary, last);
+        break;
+      }
+  }
 }
 
 /** Whether a record names itself as its parent. */

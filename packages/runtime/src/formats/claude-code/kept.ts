@@ -30,6 +30,12 @@ function keptBy({ raw }: CodeRecord): ReadonlySet<string> {
   return new Set(head === undefined ? ids : [...ids, head]);
 }
 
+/** The uuid of the last record that a compaction kept. */
+export function lastKept({ raw }: Pick<CodeRecord, 'raw'>): string | undefined {
+  const { preservedSegment } = isObject(raw.compactMetadata) ? raw.compactMetadata : {};
+  return isObject(preservedSegment) ? text(preservedSegment.tailUuid) : undefined;
+}
+
 /** The key of a message, if one of its records is among those kept. */
 function keyIn(turn: TranscriptTurn, kept: ReadonlySet<string>): string | undefined {
   const members = turn.kind === 'assistant' ? turn.members : turn.kind === 'user' ? [turn.record] : [];
@@ -58,6 +64,6 @@ function recordOf(turn: TranscriptTurn): CodeRecord | undefined {
 }
 
 function contentOf(record: CodeRecord | undefined): string {
-  const { message } = record?.raw ?? {};
-  return JSON.stringify(isObject(message) ? message.content : message);
+  const { message, attachment, content } = record?.raw ?? {};
+  return JSON.stringify(isObject(message) ? message.content : [attachment, content]);
 }

@@ -47,8 +47,8 @@ function traitsOf(raw: JsonObject): Traits {
   return {
     type,
     isSidechain: raw.isSidechain === true,
-    isBoundary: type === 'system' && raw.subtype === 'compact_boundary',
-    isSummary: type === 'user' && raw.isCompactSummary === true,
+    isBoundary: type === 'system' && raw.subtype === 'compact_boundary' && !isOfEnd(raw),
+    isSummary: type === 'user' && raw.isCompactSummary === true && !isOfEnd(raw),
     isQueued: isQueued(raw),
     isGiven: isGiven(raw),
     isOfSystem: raw.renderedRole === 'system',
@@ -60,6 +60,16 @@ function traitsOf(raw: JsonObject): Traits {
     hasResults: blocks.some(isResult),
     isOnlyResults: blocks.every(isResult),
   };
+}
+
+/**
+ * Whether a record is of a summary of the end of a conversation ("Summarize from here"): what is before it stays, and is anchored
+ * to the record that says so. The model gets the summary as a prompt behind that.
+ */
+function isOfEnd({ uuid, compactMetadata, summarizeMetadata }: JsonObject): boolean {
+  if (isObject(summarizeMetadata)) return summarizeMetadata.direction === 'from';
+  const { preservedSegment } = isObject(compactMetadata) ? compactMetadata : {};
+  return isObject(preservedSegment) && uuid !== undefined && preservedSegment.anchorUuid === uuid;
 }
 
 /** The results of a user record; undefined where it has none. `calls`: ids that are in memory already. Pure. */
