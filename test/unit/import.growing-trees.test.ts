@@ -542,6 +542,31 @@ describe('a compaction', () => {
     expect(store.sessions.calls().map(({ steps, usage }) => [steps, usage.output])).toEqual([[1, 5]]);
   });
 
+  test('is followed by what the tool kept also where an attachment comes before its summary', () => {
+    const [begins = {}, summary = {}] = boundary({
+      ...{ trigger: 'auto', preservedSegment: { headUuid: 'a2', anchorUuid: 's1', tailUuid: 'u2' } },
+      preservedMessages: { anchorUuid: 's1', uuids: ['a2', 'u2'] },
+    });
+    const date = { type: 'attachment', uuid: 'd1', parentUuid: 'b1', attachment: { type: 'date' } };
+    const records = [
+      ...before,
+      person({ uuid: 'u2', parent: 'a2' }, 'and then?', { timestamp: '2026-03-12T09:59:00.000Z' }),
+      { ...begins, logicalParentUuid: 'u2' },
+      { ...date, rendered: [{ content: 'a new day' }], timestamp: '2026-03-12T10:00:00.000Z' },
+      { ...summary, parentUuid: 'd1' },
+      model({ uuid: 'a3', parent: 's1', id: 'm3' }, [says('so it is')]),
+    ];
+    growsAsOne(records);
+    const { store } = imported(records);
+    const texts = view(store.views.entries('s-1')).messages.flatMap(({ content }) =>
+      content.map(({ text }) => text),
+    );
+    expect(texts).toEqual([
+      expect.stringContaining('It was read.'),
+      ...['read', 'and then?', 'a new day', 'so it is'],
+    ]);
+  });
+
   test('is followed by what the tool kept where it was', () => {
     const records = [
       ...before,

@@ -173,11 +173,11 @@ export function kindOf(record: CodeRecord): ModelTurn['kind'] | RecordTurn['kind
 }
 
 /**
- * Adds a summary to the boundary before it. A summary without a boundary, as older versions wrote it, is
- * itself a boundary.
+ * Adds a summary to the boundary before it; an automatic compaction can have attachments between the two. A summary without a
+ * boundary, as older versions wrote it, is itself a boundary.
  */
 function addSummary(turns: (OpenMessage | RecordTurn)[], summary: CodeRecord): void {
-  const last = turns.findLastIndex(({ kind }) => kind !== 'aside');
+  const last = turns.findLastIndex((turn) => turn.kind !== 'aside' && !isAttached(turn));
   const boundary = turns[last];
   if (boundary?.kind === 'boundary' && boundary.summary === undefined) turns[last] = { ...boundary, summary };
   else turns.push({ kind: 'boundary', record: summary, summary, at: summary.ordinal });
