@@ -457,6 +457,22 @@ test('a result that comes late replaces the one that says that there was none', 
   expect(store.sessions.calls().map(({ steps, usage }) => [steps, usage.output])).toEqual([[1, 9]]);
 });
 
+test('an answer that the tool wrote itself is no call of a model', () => {
+  const content = [says('No response requested.')];
+  const usage = { input_tokens: 0, output_tokens: 0 };
+  const { store } = imported([
+    person({ uuid: 'u1' }, 'read it'),
+    model({ uuid: 'a1', parent: 'u1', id: 'm1' }, [says('read')], { usage: { output_tokens: 9 } }),
+    person({ uuid: 'u2', parent: 'a1' }, 'and then?'),
+    {
+      ...model({ uuid: 'a2', parent: 'u2' }, content),
+      message: { id: 'm2', role: 'assistant', model: '<synthetic>', content, usage },
+    },
+  ]);
+  expect(view(store.views.entries('s-1')).messages).toHaveLength(4);
+  expect(store.sessions.calls().map(({ steps, usage }) => [steps, usage.output])).toEqual([[1, 9]]);
+});
+
 test('a prompt that waited while the model worked is in the view', () => {
   const queued = { type: 'queued_command', commandMode: 'prompt', prompt: 'and the tests' };
   const records = [

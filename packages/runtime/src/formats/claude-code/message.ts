@@ -1,4 +1,4 @@
-import type { Part } from '@tapedeck/tape';
+import type { JsonObject, Part } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { exact } from '../../plan/exact.ts';
 import { text } from '../../plan/text.ts';
@@ -154,7 +154,7 @@ function isCount(value: unknown): value is number {
 /** The usage of a message. Its records repeat the figures as they grow, so the maximum of each counts. */
 export function usageOf(members: readonly CodeRecord[]): MessageUsage | undefined {
   const usages = members.flatMap(({ raw }) =>
-    isObject(raw.message) && isObject(raw.message.usage) ? [raw.message.usage] : [],
+    isObject(raw.message) && isObject(raw.message.usage) && !isMadeUp(raw.message) ? [raw.message.usage] : [],
   );
   if (usages.length === 0) return undefined;
   const most = (name: string): number =>
@@ -165,6 +165,12 @@ export function usageOf(members: readonly CodeRecord[]): MessageUsage | undefine
     cacheRead: most(figures.cacheRead),
     cacheWrite: most(figures.cacheWrite),
   };
+}
+
+/** Whether Claude Code wrote an answer itself, such as "No response requested.": no model was called for it. */
+function isMadeUp({ model, usage }: JsonObject): boolean {
+  const counts = isObject(usage) ? usage : {};
+  return model === '<synthetic>' && Object.values(figures).every((name) => (counts[name] ?? 0) === 0);
 }
 
 function idAndName(block: Block): { toolCallId: string; toolName: string } | undefined {
