@@ -19,6 +19,7 @@ import { wrapStore } from '@tapedeck/tape/store';
 import { expect, test } from 'vitest';
 import { json, jsonError } from '../support/cli.ts';
 import { script, tapeProgram } from '../support/programs.ts';
+import { rawDb } from '../support/raw-db.ts';
 import { skipsTracing } from '../support/strace.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { tempHome } from '../support/temp-home.ts';
@@ -670,6 +671,22 @@ test.each(['active', 'archived', 'destroyed'] as const)(
     expect(own.sessions.list().map(({ session }) => session)).not.toContain('copy');
   },
 );
+
+test('a source that is forgotten again leaves nothing in the file of what an act could not wipe that was killed', async () => {
+  using at = user();
+  at.write('a.jsonl', records('a', turns('a0')));
+  await at.imports();
+  writeFileSync(at.home.file('tape.db.schema-2'), 'a copy from before a change of the format');
+  const first = await at.run('import', '--forget', 'a', '--json');
+  expect(json(first)).toMatchObject({ entries: 2, log_emptied: true, quoted_by: ['tape.db.schema-2'] });
+  {
+    using raw = rawDb(at.home.file('tape.db'));
+    raw.run(`INSERT INTO home (key, value) VALUES ('erased', '2026-03-01T10:00:00.000Z')`);
+  }
+  expect((await at.run('check')).code).toBe(1);
+  expect(await at.imports('--forget', 'a')).toMatchObject({ entries: 0, log_emptied: true });
+  expect((await at.run('check')).code).toBe(0);
+});
 
 /** Imports a file, and is killed before its session appears. */
 const killedImport = `

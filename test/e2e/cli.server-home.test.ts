@@ -9,6 +9,7 @@ import { connected, serverPlace } from '../support/postgres.ts';
 import { ownServer } from '../support/postgres-server.ts';
 import { slowLink } from '../support/slow-link.ts';
 import { tempDir } from '../support/temp-dir.ts';
+import { jsonl, person } from '../support/transcript.ts';
 import { followUi, startUi } from '../support/ui.ts';
 
 /** What an address has that no output may have. */
@@ -195,7 +196,7 @@ test('what is about a file says what to do with a server instead', async () => {
   ]);
 });
 
-test('redact and purge say that a server may still have the content, and check finds nothing left to do', {
+test('redact, purge and import --forget say that a server may still have the content, and check finds nothing left to do', {
   timeout: 120_000,
 }, async () => {
   await using at = await place();
@@ -211,6 +212,10 @@ test('redact and purge say that a server may still have the content, and check f
     stderr: inServer,
   });
   expect(await at.tape(['purge', 'other'], { home: at.url })).toMatchObject({ code: 0, stderr: inServer });
+  writeFileSync(at.dir.file('s-1.jsonl'), jsonl([person({ uuid: 'u1' }, 'Erase this')]));
+  await at.tape(['import', at.dir.file('s-1.jsonl')], { home: at.url });
+  const forgotten = await at.tape(['import', '--forget', 's-1'], { home: at.url });
+  expect(forgotten).toMatchObject({ code: 0, stderr: inServer });
   const checked = await at.tape(['check'], { home: at.url });
   expect(checked).toMatchObject({ code: 0, stdout: expect.stringContaining('home: ok') });
   // A home on a server has no graph file to report on.

@@ -103,6 +103,24 @@ describe('an older file of a session hides nothing that a newer one brought', ()
   });
 });
 
+test('a file that caught up with the one of another machine, by its end in a branch, goes on in its session', async () => {
+  // Two machines import into one home, and neither knows the files of the other.
+  const { newer, older, store, read, other } = places();
+  writeFileSync(newer, jsonl(records.slice(0, 4)));
+  await read(newer, other);
+  writeFileSync(older, jsonl(records.slice(0, 3)));
+  await read(older);
+  const again = { ...person({ uuid: 'u4', parent: 'a1' }, 'do else'), sessionId: id };
+  writeFileSync(older, jsonl([...records.slice(0, 4), again]));
+  await read(older);
+  const texts = Object.fromEntries(
+    textsOf(store).map(([name, said]) => [name, said.map((one) => JSON.stringify(one))]),
+  );
+  expect(Object.keys(texts).toSorted()).toEqual([id, `${id}-branch-u2`]);
+  expect(texts[id]?.at(-1)).toContain('do else');
+  expect(texts[`${id}-branch-u2`]?.at(-1)).toContain('done');
+});
+
 /** A record that has no id, as those that Claude Code writes beside a conversation. */
 const titled = (title: string) => ({ type: 'custom-title', customTitle: title, sessionId: id });
 

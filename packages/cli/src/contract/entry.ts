@@ -13,6 +13,7 @@ import {
   lines,
   listed,
   listOf,
+  logEmptied,
   mark,
   names,
   noPoint,
@@ -194,10 +195,6 @@ const redacted = {
     'places that may still contain the text: merges, forks and, for the first 100 entries, others that say the same as `SESSION@SEQ`, of a title the first entry of its session, lines of the graph file as `session_graph.jsonl:LINE`, files',
   ),
 };
-
-const logEmptied = flag(
-  'false: others used the file, or the disk failed, and the file or its WAL still has the content; or the home is on a server, which keeps its own files',
-);
 
 const DerivedEdge: z.ZodObject = shape('DerivedEdge', 'What an import concluded, since no record names it.', {
   session,

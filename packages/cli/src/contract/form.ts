@@ -72,6 +72,9 @@ export const graphDiverged = {
 export const whole: z.ZodInt = z.int().min(0);
 export const range: z.ZodTuple<[z.ZodInt, z.ZodInt], null> = z.tuple([whole, whole]);
 export const repeated: z.ZodBoolean = flag('true when this was so before, and nothing was written');
+export const logEmptied: z.ZodBoolean = flag(
+  'false: others used the file, or the disk failed, and the file or its WAL still has the content; or the home is on a server, which keeps its own files',
+);
 export const dryRun: z.ZodLiteral<true> = mark('nothing was written');
 export const session: z.ZodString = text('name of the session');
 export const parent: z.ZodString = text('name of the parent');

@@ -6,6 +6,7 @@ import {
   lines,
   listed,
   listOf,
+  logEmptied,
   mark,
   names,
   printed,
@@ -150,6 +151,10 @@ export const importVerbs: Contracts = {
           forgotten: names('paths of the files that are not taken again'),
           names: names('names of the sessions that came from them'),
           entries: count('number of entries that were erased'),
+          quoted_by: names(
+            'files that may still have what was said: raw traffic, and copies of the database',
+          ),
+          log_emptied: logEmptied.optional(),
           dry_run: mark('nothing was written').optional(),
         },
         'with `--forget`',

@@ -6,13 +6,14 @@ import { nameFault } from '@tapedeck/tape/store';
 import { userHome } from '../config/searched.ts';
 import type { Context } from '../context.ts';
 import { NotFoundError, UsageError } from '../errors/kinds.ts';
-import { pathText } from '../escape.ts';
+import { commandLine, pathText, shellLine } from '../escape.ts';
 import { exit } from '../exit.ts';
 import { hasDatabase } from '../home.ts';
 import { counted } from '../output/counted.ts';
 import { erasing, whileShown } from '../output/progress.ts';
 import { forgottenSource } from './conversations.ts';
 import { type Holding, holdingsOf, inTurn, leftIn, type Origin, originIn } from './holdings.ts';
+import { contentLeft, mayContain, trafficOf } from './traffic.ts';
 
 /** What the redactions of a forgotten source say. */
 const reason = 'its source was forgotten';
@@ -29,7 +30,7 @@ export async function forgetSource(
   { dryRun = false }: { readonly dryRun: boolean | undefined },
   context: Context,
 ): Promise<number> {
-  const { io, home, reading, writing, answer } = context;
+  const { io, home, reading, writing, answer, status, inHome } = context;
   const { SourceTable } = await import('@tapedeck/runtime/import');
   const table = SourceTable.open(join(home.dir, 'sources.jsonl'));
   const { sources, origins } = await meantBy(named, table, context);
@@ -39,6 +40,7 @@ export async function forgetSource(
     const isMeant = ({ origin: { tool, main } }: { readonly origin: Origin }) =>
       origins.some((one) => one.tool === tool && one.main === main);
     const left = leftIn(store).filter(isMeant);
+    let isWiped: boolean | undefined;
     if (!dryRun) {
       // Remembered first: a process that is killed in between erases the rest when it is repeated. An import that is under way looks
       // into the table when the tapes say so.
@@ -60,18 +62,29 @@ export async function forgetSource(
       // An import that was under way can have written what it read just before it saw that the source was forgotten, or a copy erased.
       await erase(look());
       // What killed imports left of other sources can have copies. One that is under way begins anew, since something was erased.
-      const staged = leftIn(store);
-      if (staged.length > 0) store.imports.discard(staged.map(({ id }) => id));
+      // Last, and with nothing to discard, too: it wipes what an act before it could not, which may have been killed.
+      isWiped = store.imports.discard(leftIn(store).map(({ id }) => id)).wiped;
     }
     const touched = found.filter(({ isCopy, seqs }) => !isCopy || seqs.length > 0);
     const counts = [...found.map(({ seqs }) => seqs.length), ...left.map((one) => one.entries)];
     const entries = counts.reduce((sum, n) => sum + n, 0);
     const names = [...new Set([...touched, ...left].map(({ session }) => session))];
     const files = sources.map(({ path }) => path);
+    const others = await Promise.all(touched.map(async ({ id }) => await trafficOf(store, home, id)));
+    const quotedBy = [...new Set(others.flat())];
+    if (isWiped === false)
+      status(
+        inHome(
+          contentLeft(home, `try again with: ${commandLine('import', [], ['--forget', shellLine(named)])}`),
+        ),
+      );
     await answer({
-      json: { forgotten: files, names, entries, ...(dryRun && { dry_run: true }) },
+      json: {
+        ...{ forgotten: files, names, entries, quoted_by: quotedBy },
+        ...(dryRun ? { dry_run: true } : { log_emptied: isWiped }),
+      },
       quiet: files.join('\n'),
-      human: `${dryRun ? 'Would forget' : 'Forgot'} ${counted(files.length, 'file')}, and ${dryRun ? 'erase' : 'erased'} ${counted(entries, 'entry', 'entries')} of ${counted(names.length, 'session')}${dryRun ? '' : ', which cannot be undone'}`,
+      human: `${dryRun ? 'Would forget' : 'Forgot'} ${counted(files.length, 'file')}, and ${dryRun ? 'erase' : 'erased'} ${counted(entries, 'entry', 'entries')} of ${counted(names.length, 'session')}${dryRun ? '' : ', which cannot be undone'}${mayContain(quotedBy)}`,
     });
   });
   return exit.done;

@@ -59,8 +59,8 @@ function hidesOther(
   const drafts = new Map(conversation.spine.map((draft) => [draft.key, draft]));
   return hidden.some((entry) => {
     const draft = drafts.get(entry.key);
-    if (draft === undefined) return rewritten;
-    if (isSame(draft, entry)) return false;
+    // What the source has in a branch is not hidden: a prompt that was typed anew leads elsewhere.
+    if (draft === undefined || isSame(draft, entry)) return false;
     const now = wholeDraft(draft);
     const isPart = entry.kind === 'message' || entry.mark === 'boundary';
     const before = isPart ? entryAt(store, session, entry) : undefined;
