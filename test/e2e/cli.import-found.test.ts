@@ -8,6 +8,7 @@ import {
   rmSync,
   statSync,
   symlinkSync,
+  unlinkSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs';
@@ -258,6 +259,17 @@ test('a file that was moved, compressed or copied brings nothing twice, and one 
     's4',
   ]);
   expect(await user.imports()).toMatchObject({ gone: [], gone_sessions: [], entries: 0 });
+});
+
+test('a file in a folder that cannot be entered for a while is not said to be gone', async () => {
+  using user = userWith({ [`${projects}/a/s1.jsonl`]: transcript('s1', 1) });
+  await user.imports();
+  renameSync(user.file('a'), user.dir.file('aside'));
+  // Also for root, whom no permission keeps out.
+  symlinkSync('a', user.file('a'));
+  expect(await user.imports()).toMatchObject({ gone: [], gone_sessions: [] });
+  unlinkSync(user.file('a'));
+  expect(await user.imports()).toMatchObject({ gone_sessions: ['s1'] });
 });
 
 test('a session of which no file has anything more is marked where it is shown, until its file is back', async () => {

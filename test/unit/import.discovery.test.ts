@@ -291,6 +291,24 @@ describe('what is no file, or there twice', () => {
     ]);
   });
 
+  test.skipIf(process.platform !== 'linux')('a name that is no text is said to be one', async () => {
+    const home = homeWith({ '.claude/projects/a/s1.jsonl': claude('s1') });
+    const folder = Buffer.from(join(home, '.claude/projects/'));
+    writeFileSync(Buffer.concat([folder, Buffer.from('a/\xff.jsonl', 'latin1')]), claude('s2'));
+    mkdirSync(Buffer.concat([folder, Buffer.from([0xe4])]));
+    const { paths, problems } = await found(home);
+    expect(paths).toEqual(['.claude/projects/a/s1.jsonl']);
+    const why = 'its path is not UTF-8: rename what has such a name';
+    expect(problems.map((one) => one.why)).toEqual([why, why]);
+  });
+
+  test('a directory of the tool that a variable names from the working directory is recorded as a whole', async () => {
+    const home = homeWith({ '.claude/projects/a/s1.jsonl': claude('s1') });
+    const place = { env: { CLAUDE_CONFIG_DIR: relative(process.cwd(), join(home, '.claude')) }, home };
+    const { files } = await found(home, { place });
+    expect(files.map(({ path }) => path)).toEqual([join(home, '.claude/projects/a/s1.jsonl')]);
+  });
+
   test.skipIf(process.getuid?.() === 0)('what may not be read is listed', async () => {
     const home = homeWith({
       '.claude/projects/a/s1.jsonl': claude('s1'),

@@ -54,7 +54,7 @@ export {
   cannotRead,
   compressionIn,
   contentOf,
-  factsAt,
+  isGone,
   KeptLines,
   type LineBatch,
   type LineFault,

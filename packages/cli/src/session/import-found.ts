@@ -35,7 +35,7 @@ export interface Wanted {
 export async function importFound(wanted: Wanted, context: Context): Promise<number> {
   const { io, home, options } = context;
   const { conversationsIn, isRead, markSessionsGone, SourceTable } = await import('@tapedeck/runtime/import');
-  const { factsAt } = await import('@tapedeck/runtime/internal');
+  const { isGone } = await import('@tapedeck/runtime/internal');
   const table = SourceTable.open(join(home.dir, 'sources.jsonl'));
   const found = await find(wanted, table, context);
   const [forgotten, kept] = parted(conversationsIn(found.files), ({ tool, session }) =>
@@ -64,7 +64,7 @@ export async function importFound(wanted: Wanted, context: Context): Promise<num
   // Their tapes say so: the table was lost, or the tapes came from elsewhere.
   table.put(refused.flatMap(({ files }) => files.map((file) => forgottenSource(file, io.now()))));
   const seen = new Set(found.files.map(({ path }) => path));
-  const isThere = (path: string) => seen.has(path) || factsAt(path) !== undefined;
+  const isThere = (path: string) => seen.has(path) || !isGone(path);
   const isWhole = !isNamed && existsSync(home.dir);
   const gone = isWhole && hasDatabase(home) ? table.missing(isThere) : [];
   const marked =

@@ -163,8 +163,7 @@ export class Walk {
   #statOf(path: string) {
     try {
       const stat = statSync(path, { bigint: true, throwIfNoEntry: false });
-      if (stat === undefined)
-        this.#problems.push({ path, why: 'it is gone, or a link to what is not there' });
+      if (stat === undefined) this.#problems.push({ path, why: absenceOf(path) });
       return stat;
     } catch (cause) {
       this.#problems.push({ path, why: reasonOf(cause) });
@@ -202,6 +201,13 @@ function quickStat(path: string): Stats | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** Why nothing is at a path that was listed. Bytes of a name that are no text are lost to it, and with them the way to the file. */
+function absenceOf(path: string): string {
+  return path.includes('\ufffd')
+    ? 'its path is not UTF-8: rename what has such a name'
+    : 'it is gone, or a link to what is not there';
 }
 
 /** A path as that of what is in it begins. */

@@ -11,6 +11,15 @@ export { idsHave, numbersOf } from './id-numbers.ts';
 export { KeptLines } from './kept.ts';
 export { appendLines, linesIn, replaceLines } from './line-file.ts';
 export { beginning, type LineBatch, LineReading, type ReadState } from './lines.ts';
-export { cannotRead, type FileFacts, factsAt, kindOf, type OpenFile, openFile, reasonOf } from './open.ts';
+export {
+  cannotRead,
+  type FileFacts,
+  factsAt,
+  isGone,
+  kindOf,
+  type OpenFile,
+  openFile,
+  reasonOf,
+} from './open.ts';
 export type { LineFault } from './parse.ts';
 export { stateBefore, stateOf } from './state.ts';

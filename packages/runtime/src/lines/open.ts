@@ -117,6 +117,15 @@ export function factsAt(path: string): FileFacts | undefined {
   }
 }
 
+/** Whether there is surely no file any more: one in a directory that cannot be entered, or whose disk fails, may be there. */
+export function isGone(path: string): boolean {
+  try {
+    return statSync(path, { throwIfNoEntry: false })?.isFile() !== true;
+  } catch {
+    return false;
+  }
+}
+
 export function factsOf({ dev, ino, size, mtimeNs }: BigIntStats): FileFacts {
   // As `statSync` makes the number: what it gives without `bigint` can be compared with it.
   const modified = Number(mtimeNs / nsInSecond) * 1e3 + Number(mtimeNs % nsInSecond) / 1e6;

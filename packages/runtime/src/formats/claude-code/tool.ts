@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import type { JsonObject } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import {
@@ -40,7 +40,8 @@ export const claudeCode: TranscriptTool = {
 
 /** Where it keeps its settings, and all else. */
 function directoryOf({ env, home }: Place): string {
-  return given(env.CLAUDE_CONFIG_DIR) ?? join(home, '.claude');
+  // What is found is recorded, and the next import may begin in another working directory.
+  return resolve(given(env.CLAUDE_CONFIG_DIR) ?? join(home, '.claude'));
 }
 
 /** What lies in the folder of a session: its subagents with what is known of them, and outputs that were too large. */
