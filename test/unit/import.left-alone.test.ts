@@ -6,10 +6,12 @@ import {
   type Reconciled,
   reconcile,
 } from '@tapedeck/runtime/import';
-import { assistant, type SqliteTapeStore, user, view } from '@tapedeck/tape';
+import { assistant, openTapeStore, type SqliteTapeStore, TapeError, user, view } from '@tapedeck/tape';
 import { treeParentOf } from '@tapedeck/tape/internal';
+import { wrapStore } from '@tapedeck/tape/store';
 import { describe, expect, test } from 'vitest';
 import { openStore } from '../support/store.ts';
+import { tempDir } from '../support/temp-dir.ts';
 import { calls, jsonl, model, person, returns, says } from '../support/transcript.ts';
 
 const lines = (records: readonly object[]) => parseJsonLines([Buffer.from(jsonl(records))]).records;
@@ -92,6 +94,45 @@ test.each([false, true])(
     });
   },
 );
+
+test('a session that a person deletes while it is imported ends no import, at whatever moment', () => {
+  using dir = tempDir();
+  const grown = [...begun, person({ uuid: 'u2', parent: 'r1' }, 'go on')];
+  const plan = (records: readonly object[]) => planClaudeCode({ name: 's-1', lines: lines(records), agents });
+  for (let moment = 5, isWithin = true; isWithin; moment += 15) {
+    const file = dir.file(`${moment}/tape.db`);
+    using store = openTapeStore(file, { durability: 'fast' });
+    reconcile(store, plan(begun));
+    using other = openTapeStore(file, { durability: 'fast' });
+    // Between two transactions of the import, which a person waits for.
+    other.lockWaitMs = 20;
+    const { id = '' } = store.sessions.find('s-1') ?? {};
+    let calls = 0;
+    let isDeleted = false;
+    const deleting = wrapStore(store, ({ act }) => {
+      calls += 1;
+      if (calls >= moment && !isDeleted) isDeleted = deletes(other, id);
+      return act();
+    }) as SqliteTapeStore;
+    reconcile(deleting, plan(grown));
+    isWithin = calls >= moment;
+    const again = reconcile(store, plan(grown));
+    expect([moment, again.map(({ added }) => added)]).toEqual([moment, again.map(() => 0)]);
+    if (isDeleted) expect(store.sessions.list().map((one) => one.id)).not.toContain(id);
+    expect([...store.verify()]).toEqual([]);
+  }
+});
+
+/** Deletes a session, unless another process writes now. */
+function deletes(store: SqliteTapeStore, id: string): boolean {
+  try {
+    store.sessions.update(id, { lifecycle: 'destroyed' });
+    return true;
+  } catch (error) {
+    if (error instanceof TapeError && error.code === 'TAPE_LOCKED') return false;
+    throw error;
+  }
+}
 
 test('a branch that a person went on with, and the user returned to and left again, is in a view with what came then', () => {
   const store = openStore();

@@ -2,6 +2,7 @@ import type { HomeStore } from '@tapedeck/tape';
 import type { HomeHead } from '@tapedeck/tape/internal';
 import type { ImportPlan } from '../plan/plan.ts';
 import { bothOf } from './append-drafts.ts';
+import { isCode, triesMax } from './overtaken.ts';
 import { type ReconcileOptions, reconcileOnce } from './reconcile.ts';
 import type { Reconciled } from './reconciled.ts';
 import { Traces } from './traces.ts';
@@ -15,6 +16,8 @@ export class Reconciling {
   readonly #traces: Traces;
   /** What was written of each conversation before it began anew. */
   readonly #wrote = new Map<string, Reconciled>();
+  /** How often a session was deleted meanwhile. */
+  #deletions = 0;
 
   constructor(store: HomeStore, plan: ImportPlan, options: ReconcileOptions) {
     this.#store = store;
@@ -25,7 +28,7 @@ export class Reconciling {
 
   /**
    * Writes what is missing; undefined where something of it was erased since a look at the home (`lookedAt`), of which nothing is
-   * written then, or others have written of it.
+   * written then, or others have written of it, or deleted a session of it.
    */
   since(look: HomeHead): readonly Reconciled[] | undefined {
     const done = new Map<string, Reconciled>();
@@ -36,11 +39,18 @@ export class Reconciling {
         this.#together(one),
       );
     } catch (error) {
-      if (!(error instanceof ChangedMeanwhile)) throw error;
+      if (!(error instanceof ChangedMeanwhile) && !this.#isDeleted(error)) throw error;
       for (const one of done.values()) this.#wrote.set(one.conversation, this.#together(one));
       this.#options.origins?.forget();
       return undefined;
     }
+  }
+
+  /** Whether a session that was read is deleted by now: begun anew, the import leaves it alone, and takes the others. */
+  #isDeleted(error: unknown): boolean {
+    if (!isCode(error, 'TAPE_NO_SESSION')) return false;
+    this.#deletions += 1;
+    return this.#deletions < triesMax;
   }
 
   #together(one: Reconciled): Reconciled {
