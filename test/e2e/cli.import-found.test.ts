@@ -444,6 +444,7 @@ test('a conversation that is forgotten loses its content, and is not taken again
   expect((await user.says('log', 's1')).stdout).toContain('user 0');
   expect(await user.imports('--forget', user.file('a/s1.jsonl'))).toEqual({
     ...{ forgotten: [user.file('a/s1.jsonl')], names: ['s1'], entries: 2 },
+    ...{ quoted_by: [], log_emptied: true },
   });
   expect((await user.says('log', 's1')).stdout).not.toContain('user 0');
   writeFileSync(user.file('a/s1.jsonl'), transcript('s1', 4));

@@ -60,7 +60,8 @@ function hidesOther(
   return hidden.some((entry) => {
     const draft = drafts.get(entry.key);
     // What the source has in a branch is not hidden: a prompt that was typed anew leads elsewhere.
-    if (draft === undefined || isSame(draft, entry)) return false;
+    if (draft === undefined) return rewritten && !keys.has(entry.key);
+    if (isSame(draft, entry)) return false;
     const now = wholeDraft(draft);
     const isPart = entry.kind === 'message' || entry.mark === 'boundary';
     const before = isPart ? entryAt(store, session, entry) : undefined;

@@ -39,18 +39,13 @@ export class Reconciling {
         this.#together(one),
       );
     } catch (error) {
-      if (!(error instanceof ChangedMeanwhile) && !this.#isDeleted(error)) throw error;
+      // Begun anew, the import leaves alone what was deleted, and takes the others.
+      if (isCode(error, 'TAPE_NO_SESSION') && this.#deletions < triesMax) this.#deletions += 1;
+      else if (!(error instanceof ChangedMeanwhile)) throw error;
       for (const one of done.values()) this.#wrote.set(one.conversation, this.#together(one));
       this.#options.origins?.forget();
       return undefined;
     }
-  }
-
-  /** Whether a session that was read is deleted by now: begun anew, the import leaves it alone, and takes the others. */
-  #isDeleted(error: unknown): boolean {
-    if (!isCode(error, 'TAPE_NO_SESSION')) return false;
-    this.#deletions += 1;
-    return this.#deletions < triesMax;
   }
 
   #together(one: Reconciled): Reconciled {
