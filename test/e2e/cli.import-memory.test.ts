@@ -1,5 +1,6 @@
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { zstdCompressSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { type Shape, writeTranscript } from '../bench/transcripts.ts';
 import { hasPeak, peakMemory } from '../support/peak-memory.ts';
@@ -31,6 +32,14 @@ const large = sized(1_000_000, 80_000_000, 120_000_000);
 describe.skipIf(!hasPeak)('an import takes little memory (needs /proc)', () => {
   test(`of a transcript of ${large / 1_000_000} MB`, { timeout }, async () => {
     expect(await peakOf({ bytes: large })).toBeLessThanOrEqual(180);
+  });
+
+  test('of a compressed transcript of that size', { timeout }, async () => {
+    const compressed = (file: string) => {
+      writeTranscript(file, { bytes: large });
+      writeFileSync(file, zstdCompressSync(readFileSync(file)));
+    };
+    expect(await peakOf(compressed)).toBeLessThanOrEqual(200);
   });
 
   test('of a transcript with lines of 16 MB', { timeout }, async () => {

@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { readdirSync, writeFileSync } from 'node:fs';
 import {
   type JsonLine,
   parseJsonLines,
@@ -6,7 +6,7 @@ import {
   type RecordList,
   reconcile,
 } from '@tapedeck/runtime/import';
-import { KeptLines, openFile } from '@tapedeck/runtime/internal';
+import { KeptLines, openFile, Spool } from '@tapedeck/runtime/internal';
 import { view } from '@tapedeck/tape';
 import { expect, test, vi } from 'vitest';
 import { transcriptLines } from '../bench/transcripts.ts';
@@ -37,7 +37,7 @@ const records = [
 
 /** Lines of an open file of which at most some bytes stay in memory. */
 function kept(file: ReturnType<typeof openFile>, records: readonly JsonLine[], bytes = 0) {
-  const lines = new KeptLines(file, { bytes });
+  const lines = new KeptLines({ ...file, size: file.facts.size }, { bytes });
   for (const record of records) lines.push(record);
   return lines;
 }
@@ -119,4 +119,40 @@ test('of records with more values than text, fewer stay in memory', () => {
   expect(away.length).toBeGreaterThan(5);
   expect(away.map(({ value }) => value)).toEqual(full.slice(-away.length));
   file.close();
+});
+
+test('of content that gets too large while it is read, what stayed in memory is read again', () => {
+  const text = Buffer.from(jsonl(records));
+  const there = parseJsonLines([text]).records;
+  const spool = new Spool('t.jsonl.zst');
+  spool.write(text);
+  const lines = new KeptLines(spool);
+  for (const record of there.values().take(5)) lines.push(record);
+  expect([...lines].map(({ isAway }) => isAway === true)).toEqual(Array(5).fill(false));
+  for (let mb = 0; mb < 65; mb += 1) spool.write(Buffer.alloc(1024 * 1024));
+  for (const record of there.values().drop(5)) lines.push(record);
+  expect([...lines].map(({ isAway }) => isAway)).toEqual(Array(there.length).fill(true));
+  expect([...lines].map(({ value }) => value)).toEqual([...there].map(({ value }) => value));
+  spool.close();
+});
+
+test('the content of a compressed file has no name on the disk, and needs no TMPDIR that is there', () => {
+  using dir = tempDir();
+  vi.stubEnv('TMPDIR', dir.path);
+  const spool = new Spool('t.jsonl.zst');
+  spool.write(Buffer.from('one, '));
+  spool.write(Buffer.from('two'));
+  expect(readdirSync(dir.path)).toEqual([]);
+  const place = Buffer.alloc(10);
+  expect([spool.size, spool.readInto(place.subarray(0, 3), 3), spool.readInto(place, 100)]).toEqual([
+    8, 3, 0,
+  ]);
+  expect(String(place.subarray(0, 3))).toBe(', t');
+  spool.close();
+  vi.stubEnv('TMPDIR', dir.file('none'));
+  const other = new Spool('t.jsonl.zst');
+  other.write(Buffer.from('one'));
+  expect(other.readInto(place, 0)).toBe(3);
+  other.close();
+  vi.unstubAllEnvs();
 });

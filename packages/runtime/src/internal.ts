@@ -62,6 +62,7 @@ export {
   openFile,
   type ReadState,
   reasonOf,
+  Spool,
   stateOf,
 } from './lines/index.ts';
 export { serverNote } from './mcp/drift.ts';

@@ -22,4 +22,5 @@ export {
   reasonOf,
 } from './open.ts';
 export type { LineFault } from './parse.ts';
+export { Spool } from './spool.ts';
 export { stateBefore, stateOf } from './state.ts';

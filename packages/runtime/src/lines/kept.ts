@@ -2,7 +2,6 @@ import type { JsonObject } from '@tapedeck/tape';
 import { collecting, takenBy } from './collect.ts';
 import { otherContent } from './digest.ts';
 import type { JsonLine, RecordList } from './json-lines.ts';
-import type { OpenFile } from './open.ts';
 import { type LineRecords, recordsOf } from './parse.ts';
 import { type RecordPlace, RecordPlaces } from './record-places.ts';
 
@@ -11,6 +10,14 @@ import { type RecordPlace, RecordPlaces } from './record-places.ts';
  * and of a larger one the less, the more is kept of its other records.
  */
 const bothMax = 64 * 1024 * 1024;
+
+/** Where the lines of a file are read again: a file that is open, or the content of a compressed one. */
+export interface Content {
+  readonly path: string;
+  /** How much of it there is, by now. */
+  readonly size: number;
+  readInto(buffer: Uint8Array, from: number): number;
+}
 
 /** A longer line is read again each time. */
 const keptLineMax = 1024 * 1024;
@@ -24,8 +31,10 @@ const recentBytes = 256 * 1024;
  * file of any size takes the memory of its longest line.
  */
 export class KeptLines implements RecordList {
-  readonly #file: OpenFile;
-  #room: number;
+  readonly #content: Content;
+  readonly #bytes: number | undefined;
+  /** The bytes of the records that are in memory. */
+  #kept = 0;
   /** The records that are in memory, by their places. */
   readonly #there = new Map<number, JsonLine>();
   readonly #places = new RecordPlaces();
@@ -33,12 +42,10 @@ export class KeptLines implements RecordList {
   #recentBytes = 0;
   #buffer = Buffer.allocUnsafeSlow(64 * 1024);
 
-  constructor(
-    file: OpenFile,
-    { bytes = Math.max(0, bothMax - file.facts.size) }: { readonly bytes?: number } = {},
-  ) {
-    this.#file = file;
-    this.#room = bytes;
+  /** @param bytes how many of them may stay in memory, whatever the size is */
+  constructor(content: Content, { bytes }: { readonly bytes?: number } = {}) {
+    this.#content = content;
+    this.#bytes = bytes;
   }
 
   get length(): number {
@@ -61,9 +68,16 @@ export class KeptLines implements RecordList {
 
   /** Adds the next record, which stays in memory if there is room. */
   push(record: JsonLine): void {
-    const takes = record.bytes <= keptLineMax && record.bytes <= this.#room ? takenBy(record) : undefined;
-    if (takes !== undefined && takes <= this.#room) {
-      this.#room -= takes;
+    const most = this.#bytes ?? bothMax - this.#content.size;
+    // There is more content than when they were kept.
+    if (this.#kept > most) {
+      this.#there.clear();
+      this.#kept = 0;
+    }
+    const room = most - this.#kept;
+    const takes = record.bytes <= keptLineMax && record.bytes <= room ? takenBy(record) : undefined;
+    if (takes !== undefined && takes <= room) {
+      this.#kept += takes;
       this.#there.set(this.length, record);
     }
     this.#places.push(record);
@@ -94,14 +108,14 @@ export class KeptLines implements RecordList {
     if (this.#buffer.length < length && !isLong)
       this.#buffer = Buffer.allocUnsafeSlow(Math.max(length, 2 * this.#buffer.length));
     const place = isLong ? Buffer.allocUnsafeSlow(length) : this.#buffer.subarray(0, length);
-    const bytes = place.subarray(0, this.#file.readInto(place, offset));
+    const bytes = place.subarray(0, this.#content.readInto(place, offset));
     // Whether a newline ends it makes a difference to its faults alone.
     const split = { line, offset, bytes, length, ended: false, isTooLong: false };
-    return recordsOf(split, this.#file.path);
+    return recordsOf(split, this.#content.path);
   }
 
   changed(offset: number): Error {
-    return otherContent(this.#file.path, offset);
+    return otherContent(this.#content.path, offset);
   }
 }
 

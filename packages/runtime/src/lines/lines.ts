@@ -1,7 +1,8 @@
 /**
  * Files of JSON lines, read piece by piece: a file of any size, plain or compressed, takes the memory of its longest line.
  * `open.ts` opens a regular file, and knows what happened to it meanwhile; `content.ts` decompresses; `splitter.ts` makes lines,
- * `parse.ts` records, and `digest.ts` what a later import knows the content by. Imports the room `import`.
+ * `parse.ts` records, and `digest.ts` what a later import knows the content by. A line is read again (`kept.ts`) out of the file or,
+ * of a compressed one, out of its content on the disk (`spool.ts`). Imports the room `import`.
  */
 
 import { collecting } from './collect.ts';
@@ -35,6 +36,8 @@ export interface LineOptions {
   readonly strict?: boolean;
   readonly bytesMax?: number;
   readonly limits?: ContentLimits;
+  /** Called with each piece of the content, which is good until it returns, before its records are there. */
+  readonly onContent?: (piece: Uint8Array) => void;
 }
 
 /** The most bad lines before as many records: a file may have nothing else. */
@@ -91,7 +94,7 @@ export class LineReading {
   }
 
   async *#batches(): AsyncGenerator<LineBatch> {
-    const { from = beginning, limits } = this.#options;
+    const { from = beginning, limits, onContent } = this.#options;
     const start = blockStart(from.offset);
     const known = from.offset - start;
     let length = 0;
@@ -99,6 +102,7 @@ export class LineReading {
       from: start,
       ...(limits !== undefined && { limits }),
     })) {
+      onContent?.(chunk);
       // What was read before is read from the beginning of its last block on, to know that it is still there.
       const again = Math.max(Math.min(known - length, chunk.length), 0);
       length += chunk.length;

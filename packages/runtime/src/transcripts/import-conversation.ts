@@ -135,7 +135,10 @@ export async function importConversation(
       ...(file === whose && { error }),
     }));
   } finally {
-    for (const { handle } of opened) handle.close();
+    for (const { handle, reading } of opened) {
+      reading.close();
+      handle.close();
+    }
   }
 }
 

@@ -11,6 +11,7 @@ import {
   LineReading,
   type OpenFile,
   type ReadState,
+  Spool,
   stateOf,
 } from '../lines/index.ts';
 import { endsInside, mostlyBad } from '../lines/json-line.ts';
@@ -51,6 +52,8 @@ export class FileReading implements SourceFile {
   #lines: JsonLines<RecordList> | undefined;
   #state: ReadState | undefined;
   #error: ImportError | undefined;
+  /** The content of a compressed file. */
+  #spool: Spool | undefined;
 
   constructor({ path, session, role, tool }: FoundFile, file: OpenFile, options: ReadingOptions) {
     this.path = path;
@@ -146,6 +149,11 @@ export class FileReading implements SourceFile {
     }
   }
 
+  /** Frees what it keeps on the disk. The records are not read after that. */
+  close(): void {
+    this.#spool?.close();
+  }
+
   /** Leaves a file out that its conversation can do without, and throws the error of any other. */
   #leaveOut(error: unknown): JsonLines<RecordList> {
     if (this.role === 'main' || !(error instanceof ImportError)) throw error;
@@ -167,10 +175,15 @@ export class FileReading implements SourceFile {
   }
 
   async #read(each?: (record: JsonLine) => void): Promise<JsonLines<RecordList>> {
-    const reading = new LineReading(this.#file, this.#options);
+    const { path, readInto, facts } = this.#file;
     // A line of a compressed file cannot be read again without all before it.
-    const isPlain = compressionIn(this.#file) === undefined;
-    const records: KeptLines | JsonLine[] = isPlain ? new KeptLines(this.#file) : [];
+    const spool = compressionIn(this.#file) === undefined ? undefined : new Spool(path);
+    this.#spool = spool;
+    const records = new KeptLines(spool ?? { path, readInto, size: facts.size });
+    const reading = new LineReading(this.#file, {
+      ...this.#options,
+      ...(spool !== undefined && { onContent: (piece) => spool.write(piece) }),
+    });
     const bad: BadLine[] = [];
     let first: LineFault | undefined;
     for await (const batch of reading.batches()) {
