@@ -11,7 +11,7 @@ import { cannotRead, reasonOf } from './open.ts';
  */
 export class Spool {
   readonly path: string;
-  #fd: number | undefined;
+  #place: { readonly fd: number; readonly directory: string } | undefined;
   #size = 0;
 
   /** @param path that of the compressed file */
@@ -30,15 +30,13 @@ export class Spool {
    */
   write(piece: Uint8Array): void {
     try {
-      this.#fd ??= withoutName();
+      this.#place ??= withoutName();
       for (let at = 0; at < piece.length; )
-        at += writeSync(this.#fd, piece, at, piece.length - at, this.#size + at);
+        at += writeSync(this.#place.fd, piece, at, piece.length - at, this.#size + at);
     } catch (cause) {
-      throw cannotRead(
-        this.path,
-        `it is compressed, and its content finds no room meanwhile: ${reasonOf(cause)}`,
-        cause,
-      );
+      const where = this.#place === undefined ? '' : ` in ${quote(this.#place.directory)}`;
+      const why = `it is compressed, and its content cannot be kept${where} while it is read: ${reasonOf(cause)}`;
+      throw cannotRead(this.path, why, cause);
     }
     this.#size += piece.length;
   }
@@ -46,8 +44,8 @@ export class Spool {
   /** Reads a part into a buffer, and returns how many bytes of it there are. */
   readInto(buffer: Uint8Array, from: number): number {
     let length = 0;
-    while (this.#fd !== undefined && length < buffer.length) {
-      const more = readSync(this.#fd, buffer, length, buffer.length - length, from + length);
+    while (this.#place !== undefined && length < buffer.length) {
+      const more = readSync(this.#place.fd, buffer, length, buffer.length - length, from + length);
       if (more === 0) break;
       length += more;
     }
@@ -55,13 +53,13 @@ export class Spool {
   }
 
   close(): void {
-    if (this.#fd !== undefined) closeSync(this.#fd);
-    this.#fd = undefined;
+    if (this.#place !== undefined) closeSync(this.#place.fd);
+    this.#place = undefined;
   }
 }
 
 /** Opens a new file that has no name, where SQLite has its own: `/tmp` is often in memory. */
-function withoutName(): number {
+function withoutName(): { readonly fd: number; readonly directory: string } {
   const { TMPDIR } = process.env;
   let refused: unknown;
   for (const directory of [...(TMPDIR === undefined ? [] : [TMPDIR]), '/var/tmp', tmpdir()]) {
@@ -69,7 +67,7 @@ function withoutName(): number {
     try {
       const fd = openSync(path, 'wx+', 0o600);
       unlinkSync(path);
-      return fd;
+      return { fd, directory };
     } catch (cause) {
       refused ??= new Error(`${quote(directory)}: ${reasonOf(cause)}`, { cause });
     }
