@@ -1,3 +1,5 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import {
   linkSync,
   mkdirSync,
@@ -13,6 +15,7 @@ import { type Entry, openTapeStore, processOwner, user } from '@tapedeck/tape';
 import Database from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
 import { MemoryJournal } from '../support/memory-journal.ts';
+import { script } from '../support/programs.ts';
 import { rawDb } from '../support/raw-db.ts';
 import { sized } from '../support/size.ts';
 import { refusal } from '../support/store.ts';
@@ -56,6 +59,28 @@ describe('several processes', () => {
     },
     sized(60_000, 180_000, 900_000),
   );
+
+  test('read a home that another one is making: they wait for its tables, and not for an empty file', async () => {
+    using dir = tempDir();
+    const path = dir.file('home/tape.db');
+    mkdirSync(dir.file('home'), { mode: 0o700 });
+    writeFileSync(path, '', { mode: 0o600 });
+    const { args, cwd } = script(`
+      import { openTapeStore } from '@tapedeck/tape';
+      console.log('ready');
+      setTimeout(() => openTapeStore(process.argv[1]).close(), 300);
+    `);
+    const maker = spawn(process.execPath, [...args, path], { cwd, stdio: ['ignore', 'pipe', 'inherit'] });
+    await once(maker.stdout, 'data');
+    openTapeStore(path, { readonly: true }).close();
+    expect(await once(maker, 'exit')).toEqual([0, null]);
+    writeFileSync(dir.file('home/empty.db'), '', { mode: 0o600 });
+    const refused = refusal(() => openTapeStore(dir.file('home/empty.db'), { readonly: true }));
+    expect(refused).toMatchObject({
+      code: 'TAPE_NOT_A_TAPE',
+      message: expect.stringContaining('it has no tapes'),
+    });
+  });
 
   test('open a new home while another process inspects it: they wait until it has finished', async () => {
     using dir = tempDir();
