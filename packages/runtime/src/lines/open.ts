@@ -72,18 +72,28 @@ function openedAs(path: string, fd: number, facts: FileFacts): OpenFile {
         yield chunk.subarray(0, length);
       }
     },
-    readInto(buffer, from) {
-      let length = 0;
-      while (length < buffer.length) {
-        const more = read(path, fd, { chunk: buffer.subarray(length), at: from + length });
-        if (more === 0) break;
-        length += more;
-      }
-      return length;
-    },
+    readInto: (buffer, from) => readInto(path, fd, { buffer, from }),
     since: () => changeOf(facts, { now: factsOf(fstatSync(fd, { bigint: true })), there: factsAt(path) }),
     close: () => closeSync(fd),
   };
+}
+
+/**
+ * Reads a part of an open file into a buffer, and returns how many bytes of it there are.
+ * @throws IMPORT_CANNOT_READ
+ */
+export function readInto(
+  path: string,
+  fd: number,
+  { buffer, from }: { readonly buffer: Uint8Array; readonly from: number },
+): number {
+  let length = 0;
+  while (length < buffer.length) {
+    const more = read(path, fd, { chunk: buffer.subarray(length), at: from + length });
+    if (more === 0) break;
+    length += more;
+  }
+  return length;
 }
 
 function read(path: string, fd: number, { chunk, at }: { chunk: Uint8Array; at: number }): number {

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { closeSync, openSync, readSync, unlinkSync, writeSync } from 'node:fs';
+import { closeSync, openSync, unlinkSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { quote } from '@tapedeck/tape/internal';
-import { cannotRead, reasonOf } from './open.ts';
+import { cannotRead, readInto, reasonOf } from './open.ts';
 
 /**
  * The content of a compressed file, on the disk while it is read: nothing in the file itself can be found by its offset. Its own
@@ -41,15 +41,9 @@ export class Spool {
     this.#size += piece.length;
   }
 
-  /** Reads a part into a buffer, and returns how many bytes of it there are. */
+  /** Reads a part into a buffer, and returns how many bytes of it there are: none once it is closed. */
   readInto(buffer: Uint8Array, from: number): number {
-    let length = 0;
-    while (this.#place !== undefined && length < buffer.length) {
-      const more = readSync(this.#place.fd, buffer, length, buffer.length - length, from + length);
-      if (more === 0) break;
-      length += more;
-    }
-    return length;
+    return this.#place === undefined ? 0 : readInto(this.path, this.#place.fd, { buffer, from });
   }
 
   close(): void {
