@@ -188,10 +188,18 @@ describe('bad lines', () => {
 
 describe('compressed files', () => {
   const text = Array.from({ length: 5000 }, (_, i) => `{"i":${i}}\n`).join('');
+  const skipped = Buffer.from([0x50, 0x2a, 0x4d, 0x18, 4, 0, 0, 0, 1, 2, 3, 4]);
 
   test.each([
     ['zstd', zstdCompressSync(Buffer.from(text))],
     ['gzip', gzipSync(Buffer.from(text))],
+    [
+      'zstd behind a frame to skip, and with one between its frames',
+      Buffer.concat([
+        ...[skipped, zstdCompressSync(text.slice(0, 10_000))],
+        ...[skipped, zstdCompressSync(text.slice(10_000))],
+      ]),
+    ],
     ['gzip in two members', Buffer.concat([gzipSync(text.slice(0, 10_000)), gzipSync(text.slice(10_000))])],
     [
       'zstd in two frames',

@@ -23,8 +23,11 @@ const contentLimits: ContentLimits = { bytes: 64 * 1024 * 1024, ratio: 500 };
 
 /** How a file is compressed, by its first bytes, whatever its name is; undefined for plain content. Pure. */
 function compressionOf(head: Uint8Array): Compression | undefined {
+  const [first = 0] = head;
   const begins = (...magic: readonly number[]) => magic.every((byte, i) => head[i] === byte);
-  if (begins(0x28, 0xb5, 0x2f, 0xfd)) return 'zstd';
+  // A frame to skip, with which `pzstd` begins, has one of sixteen numbers (RFC 8878, 3.1.2).
+  const isSkipped = first >> 4 === 5 && begins(first, 0x2a, 0x4d, 0x18);
+  if (begins(0x28, 0xb5, 0x2f, 0xfd) || isSkipped) return 'zstd';
   return begins(0x1f, 0x8b) ? 'gzip' : undefined;
 }
 
