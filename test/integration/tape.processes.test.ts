@@ -7,13 +7,14 @@ import {
   readFileSync,
   statSync,
   symlinkSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { setTimeout } from 'node:timers/promises';
 import { checkJournal, readLines } from '@tapedeck/graph';
 import { type Entry, openTapeStore, processOwner, user } from '@tapedeck/tape';
 import Database from 'better-sqlite3';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { MemoryJournal } from '../support/memory-journal.ts';
 import { script } from '../support/programs.ts';
 import { rawDb } from '../support/raw-db.ts';
@@ -60,7 +61,7 @@ describe('several processes', () => {
     sized(60_000, 180_000, 900_000),
   );
 
-  test('read a home that another one is making: they wait for its tables, and not for an empty file', async () => {
+  test('read a home that another one is making: they wait for its tables, and not for a file that was empty before', async () => {
     using dir = tempDir();
     const path = dir.file('home/tape.db');
     mkdirSync(dir.file('home'), { mode: 0o700 });
@@ -75,11 +76,15 @@ describe('several processes', () => {
     openTapeStore(path, { readonly: true }).close();
     expect(await once(maker, 'exit')).toEqual([0, null]);
     writeFileSync(dir.file('home/empty.db'), '', { mode: 0o600 });
+    utimesSync(dir.file('home/empty.db'), 1, 1);
+    const waits = vi.spyOn(Atomics, 'wait');
     const refused = refusal(() => openTapeStore(dir.file('home/empty.db'), { readonly: true }));
     expect(refused).toMatchObject({
       code: 'TAPE_NOT_A_TAPE',
       message: expect.stringContaining('it has no tapes'),
     });
+    expect(waits).not.toHaveBeenCalled();
+    waits.mockRestore();
   });
 
   test('open a new home while another process inspects it: they wait until it has finished', async () => {

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { TapeError } from '../errors.ts';
 import type { OnProgress } from '../progress.ts';
 import { pause } from '../sqlite/lock-wait.ts';
@@ -106,7 +106,7 @@ function openConnection(
   try {
     if (alone) for (const pragma of ['locking_mode = EXCLUSIVE', 'query_only = ON']) db.pragma(pragma);
     assertSqlite(path, probe.sqliteVersion(db.get<{ v: string }>('SELECT sqlite_version() AS v')?.v ?? '0'));
-    const version = readonly ? versionOnceMade(db, path) : versionOf(db, path);
+    const version = readonly && !alone && !inMemory ? versionOnceMade(db, path) : versionOf(db, path);
     const synchronous = durability === 'full' ? 2 : 1;
     if (!readonly && !inMemory) {
       if (version === 'new') db.pragma(`page_size = ${pageSize}`);
@@ -144,16 +144,21 @@ function assertBeforeWriting(path: string): void {
   }
 }
 
-/** The longest time for which a reader waits for the tables of a file, in milliseconds. */
+/** How long after it was written last a file without tables may be one that another process is making, in milliseconds. */
 const makingMs = 1_000;
 
 /** As `versionOf`, of a file that another process may be making: there is a moment between the file and its tables. */
 function versionOnceMade(db: SqliteDb, path: string): number | 'new' {
   for (let waitedMs = 0; ; waitedMs += 20) {
     const version = versionOf(db, path);
-    if (version !== 'new' || waitedMs >= makingMs) return version;
+    if (version !== 'new' || waitedMs >= makingMs || !isYoung(path)) return version;
     pause(20);
   }
+}
+
+function isYoung(path: string): boolean {
+  const { mtimeMs = 0 } = statSync(path, { throwIfNoEntry: false }) ?? {};
+  return Date.now() - mtimeMs < makingMs;
 }
 
 /** Settings for size and speed; those for safety are in `SqliteDb`. */
