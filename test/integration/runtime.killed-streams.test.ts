@@ -45,10 +45,14 @@ test('a process killed at any time leaves the saved part of the answer, and only
   const faults = await inLanes(2, delays, async (ms) => {
     using home = tempHome();
     await using running = startProcess(teller, home.path, provider.url);
+    const saved = () =>
+      [...running.printed().matchAll(/^saved (\d+)$/gm)].map(([, length]) => Number(length));
     await running.prints('saved');
+    // One is killed behind a later save, however busy the machine is.
+    if (ms === delays[0]) await expect.poll(() => saved().length).toBeGreaterThan(1);
     await sleep(ms);
     await running.kill();
-    const told = [...running.printed().matchAll(/^saved (\d+)$/gm)].map(([, length]) => Number(length));
+    const told = saved();
     await using deck = await openDeck({
       home: home.path,
       model: 'openai-compatible/test-model',
