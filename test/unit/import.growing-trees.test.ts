@@ -638,7 +638,7 @@ describe('a part of a conversation that the user had summed up', () => {
         sessionId: 's-1',
         attachment: { type: 'model' },
       },
-      // What is told anew was made while the summary was written.
+      // Claude Code made this reminder while it wrote the summary.
       timestamp: '2026-03-12T09:59:59.000Z',
       rendered: [{ content: 'a model' }],
     },

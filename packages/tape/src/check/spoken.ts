@@ -1,7 +1,8 @@
 import type { Db } from '../db/db.ts';
 import type { Seq } from '../entry/entry.ts';
+import { importedEvent } from '../entry/import-source.ts';
 import { parsed } from '../entry/parsed.ts';
-import { importedEvent, sourceTime, spokenTime } from '../entry/source-time.ts';
+import { sourceTime, spokenTime } from '../entry/source-time.ts';
 import type { TapeRow } from '../tape/tape.ts';
 import { type Problem, problemsOf } from './problem.ts';
 

@@ -1,8 +1,9 @@
 import { crashPoint } from '../crash-point.ts';
 import { dropUnneeded } from '../entry/blob.ts';
 import type { Seq } from '../entry/entry.ts';
+import { saysSource } from '../entry/import-source.ts';
 import { parsed } from '../entry/parsed.ts';
-import { leftOfSource, saysSource } from '../entry/source-time.ts';
+import { leftOfSource } from '../entry/source-time.ts';
 import { TapeError } from '../errors.ts';
 import { type Writer, writeEntries } from '../tape/append.ts';
 import { removeCall, type StoredCall, storedCall } from '../tape/calls.ts';

@@ -1,6 +1,6 @@
 import type { Entry } from '../entry/entry.ts';
+import { importedEvent } from '../entry/import-source.ts';
 import { isObject, type JsonObject } from '../entry/json.ts';
-import { importedEvent } from '../entry/source-time.ts';
 import type { HomeStore } from './home.ts';
 
 /**
