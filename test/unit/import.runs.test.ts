@@ -100,3 +100,65 @@ test.each([
     ['s-run', undefined, false],
   ]);
 });
+
+/** A session that one run began at a minute, behind a `/clear`. */
+const clearedAt = (session: string, minute: number): readonly Raw[] =>
+  cleared({
+    message: { role: 'user', content: '<command-name>/clear</command-name>' },
+  }).map((one) => ({
+    ...one,
+    sessionId: session,
+    uuid: `${session}-${String(one.uuid)}`,
+    parentUuid: typeof one.parentUuid === 'string' ? `${session}-${one.parentUuid}` : null,
+    timestamp: `2026-03-01T10:${minute}:00.000Z`,
+  }));
+
+const second = clearedAt('s-second', 20);
+const third = clearedAt('s-third', 30);
+const fourth = clearedAt('s-fourth', 40);
+
+test('what a run clears more than once is a chain, in whichever order its sessions come', () => {
+  const chain = [
+    ['s-fourth', 's-third', true],
+    ['s-run', undefined, false],
+    ['s-second', 's-run', true],
+    ['s-third', 's-second', true],
+  ];
+  expect(placesOf(begun, second, third, fourth)).toEqual(chain);
+  expect(placesOf(third, begun, fourth, second)).toEqual(chain);
+  expect(placesOf(second, fourth, begun, third)).toEqual(chain);
+});
+
+test('sessions that a run cleared are a chain without the one with which it began', () => {
+  expect(placesOf(fourth, second, third)).toEqual([
+    ['s-fourth', 's-third', true],
+    ['s-second', undefined, false],
+    ['s-third', 's-second', true],
+  ]);
+});
+
+test('a session that a person has moved stays there, and what its run cleared behind it stays under it', () => {
+  const store = openStore();
+  for (const records of [begun, second, fourth]) take(store, records);
+  store.sessions.open('mine');
+  store.lineage.link('s-second', 'mine');
+  for (const records of [third, second, begun, fourth]) take(store, records);
+  const above = (name: string) => store.sessions.find(name)?.link?.parent;
+  expect(['s-second', 's-third', 's-fourth'].map(above)).toEqual(['mine', 's-second', 's-third']);
+  // What was behind one that was deleted follows the one before that.
+  store.sessions.update('s-third', { lifecycle: 'destroyed' });
+  take(store, fourth);
+  expect(above('s-fourth')).toBe('s-second');
+});
+
+test('what goes on beside a session that a person continued takes no place among those that its run cleared', () => {
+  const store = openStore();
+  for (const records of [begun, second]) take(store, records);
+  store.entries.append('s-second', [{ kind: 'message', payload: { role: 'user', content: 'mine' } }]);
+  const grown = { ...turn('s-second', 9, 's-run')[0], parentUuid: 's-second-s-new-a8' };
+  take(store, [...second, { ...grown, timestamp: '2026-03-01T10:25:00.000Z' }]);
+  take(store, third);
+  const names = store.sessions.list().map(({ session }) => session);
+  expect(names.toSorted()).toEqual(['s-run', 's-second', 's-second-2', 's-third']);
+  expect(store.sessions.find('s-third')?.link?.parent).toBe('s-second');
+});

@@ -217,6 +217,12 @@ class Copies {
     return this.#erased;
   }
 
+  /** The sessions that begin behind a `/clear` of the run that began with a session of a tool, in the order of their times. */
+  clearedIn(run: string): readonly string[] {
+    this.#readOn();
+    return this.#ofTools.clearedIn(run);
+  }
+
   /** Whether a session names another one, by its id, as that of which it is a copy. */
   isCopyOf(id: string, other: string | undefined): boolean {
     const sources = this.#named.sourcesOf(id);
@@ -226,6 +232,13 @@ class Copies {
   /** Whether a session names the one of which it is a copy, and that is here. */
   isPlaced(id: string): boolean {
     return this.#named.sourcesOf(id).some((of) => this.#store.sessions.find(of) !== undefined);
+  }
+
+  /** A session begins behind a `/clear`, in the run that began with another one. */
+  addCleared(run: string, id: string): void {
+    this.#readOn();
+    const kin = this.#kin.get(id);
+    if (kin !== undefined) this.#ofTools.addCleared(run, id, kin);
   }
 
   add(of: string, id: string): void {
@@ -268,7 +281,7 @@ class Copies {
 
   /** Takes note of a conversation that is new here, unless it continues an export. */
   #newKin({ id, kind }: SessionInfo, facts: SessionFacts): Kin | undefined {
-    const { origin, continues, copyOf } = facts;
+    const { origin, continues, copyOf, clearedFrom } = facts;
     const others = this.#ofTools.continuing(continues);
     if (kind !== 'session' || origin === undefined || others.some((one) => one.id === id)) return undefined;
     const { format, session, conversation } = origin;
@@ -287,6 +300,7 @@ class Copies {
     };
     this.#kin.set(id, kin);
     if (isMain) for (const of of copyOf) this.add(of, id);
+    if (isMain && clearedFrom !== undefined) this.#ofTools.addCleared(sourceOf(format, clearedFrom), id, kin);
     return kin;
   }
 

@@ -1,14 +1,13 @@
 /**
  * The tree of an import: `edges.ts` links sessions, `fork-of.ts` says where a conversation is forked, `merge-ended.ts`
- * merges subagents where their results came back, and `misplaced.ts` and `returned.ts` delete sessions that have another
- * place now. `derived.ts` notes edges that no record states, `titles.ts` the titles, and `concluded-title.ts` those that no
- * source gives. Imports `copies` and what lies below.
+ * merges subagents where their results came back, `cleared.ts` joins the sessions of a run that cleared, and `misplaced.ts`
+ * and `returned.ts` delete sessions that have another place now. `derived.ts` notes edges that no record states, `titles.ts`
+ * the titles, and `concluded-title.ts` those that no source gives. Imports `copies` and what lies below.
  */
 
-import { isDeepStrictEqual } from 'node:util';
-import { type HomeStore, note, type SessionInfo, TapeError } from '@tapedeck/tape';
-import { isDeleted, isObject, treeParentOf } from '@tapedeck/tape/internal';
-import type { LinkRequest, SessionLink } from '@tapedeck/tape/store';
+import { type HomeStore, note, type SessionInfo } from '@tapedeck/tape';
+import { isDeleted, treeParentOf } from '@tapedeck/tape/internal';
+import type { LinkRequest } from '@tapedeck/tape/store';
 import { copiesIn } from '../copies/copies.ts';
 import { resemblanceIn } from '../copies/resemblance.ts';
 import { continuedFrom, copyEvent } from '../imported/copy-notes.ts';
@@ -16,10 +15,11 @@ import { importedIn } from '../imported/imported.ts';
 import { sessionOf } from '../imported/origins.ts';
 import type { ConversationPlan, DerivedEdge, ImportPlan } from '../plan/plan.ts';
 import { appendBeside } from './beside.ts';
+import { placeRun } from './cleared.ts';
 import { titleCopy, titleShown } from './concluded-title.ts';
 import { callAt } from './fork-of.ts';
+import { link } from './link.ts';
 import { parentSession } from './parent-session.ts';
-import { isRefusal } from './refusal.ts';
 
 /** The session that a conversation of a plan is, whether it was made just now, and how much it got. */
 interface Placed {
@@ -63,6 +63,7 @@ export function linkSessions(
     if (placed === undefined) continue;
     const { session } = placed;
     if (kind === 'main' && copies) placeCopy(store, plan, placed);
+    if (kind === 'main' && copies) placeRun(store, plan, session);
     if (kind === 'main') placeExported(store, plan, session);
     if (kind === 'cleared') titleShown(store, session);
     const written = parent === undefined ? undefined : sessionsOf(parent.key)?.session;
@@ -139,21 +140,17 @@ function placeExported(store: HomeStore, { exportOf }: ImportPlan, session: stri
   link(store, session, source.id, { type: 'copy', derived: true, evidence });
 }
 
-/**
- * Puts a copy under its source, and the copies of a source under that, whichever of them was imported first. So it is with what
- * begins behind a `/clear`, which has nothing of its source.
- */
+/** Puts a copy under its source, and the copies of a source under that, whichever of them was imported first. */
 function placeCopy(
   store: HomeStore,
-  { format, session: own, copyOf, clearedFrom }: ImportPlan,
+  { format, session: own, copyOf }: ImportPlan,
   { session, created }: Placed,
 ): void {
   const info = store.sessions.find(session);
   if (info === undefined) return;
-  const named = copyOf ?? clearedFrom;
-  if (named !== undefined) {
-    noteSource(store, info, named, { isCleared: copyOf === undefined });
-    const source = sessionOf(store, { format, session: named });
+  if (copyOf !== undefined) {
+    noteSource(store, info, copyOf);
+    const source = sessionOf(store, { format, session: copyOf });
     if (source !== undefined && treeParentOf(info).parentId !== source.id) placeUnder(store, info, source);
   }
   // What is neither new nor a fork has found its copies before, or was found by them.
@@ -170,12 +167,6 @@ function placeCopy(
  * it stays only if all of them are branches, or are where their sources say.
  */
 function placeUnder(store: HomeStore, copy: SessionInfo, source: SessionInfo): void {
-  if (isCleared(store, copy)) {
-    const evidence = 'it begins behind a /clear, in the run that began with that session';
-    if (treeParentOf(copy).parentId === undefined)
-      link(store, copy.id, source.id, { type: 'clear', derived: true, evidence });
-    return;
-  }
   const path = pathBelow(store, source.id, copy.id);
   if (path !== undefined) {
     const copies = copiesIn(store);
@@ -235,50 +226,11 @@ function pathBelow(store: HomeStore, of: string, id: string): readonly SessionIn
   return undefined;
 }
 
-function noteSource(
-  store: HomeStore,
-  { id }: SessionInfo,
-  session: string,
-  how: { readonly isCleared: boolean },
-): void {
+function noteSource(store: HomeStore, { id }: SessionInfo, session: string): void {
   const key = `${copyEvent}:${session}`;
   const said = [...store.entries.read(id, { own: true, name: copyEvent })].some((one) =>
     one.key?.endsWith(key),
   );
-  const payload = { session, ...(how.isCleared && { type: 'clear' }) };
-  if (!said) appendBeside(store, id, [{ ...note(copyEvent, payload), key }]);
+  if (!said) appendBeside(store, id, [{ ...note(copyEvent, { session }), key }]);
   copiesIn(store).add(session, id);
-}
-
-/** Whether a session is no copy of the one that it names, but begins behind a `/clear`. */
-function isCleared(store: HomeStore, { id }: SessionInfo): boolean {
-  const [named] = store.entries.read(id, { own: true, name: copyEvent, limit: 1 });
-  return isObject(named?.payload) && named.payload.type === 'clear';
-}
-
-function edgeOf({ parent, type, derived, evidence, call, seq }: SessionLink): readonly unknown[] {
-  return [parent ?? null, type, derived === true, evidence, call, seq];
-}
-
-/** Makes an edge, unless a person has moved the session, or has deleted one of the two. */
-export function link(store: HomeStore, child: string, parent: string | null, request: LinkRequest): void {
-  const info = store.sessions.find(child);
-  const above = parent === null ? null : store.sessions.find(parent);
-  if (info === undefined || isDeleted(info) || above === undefined || (above !== null && isDeleted(above)))
-    return;
-  const { id, link: placed } = info;
-  if (placed?.type === 'moved' && placed.derived !== true) return;
-  const { type, derived = false, evidence, call, seq } = request;
-  const wanted = [above?.session ?? null, type, derived, evidence, call, seq];
-  // Nearly always it is there: no transaction is needed then.
-  if (placed !== undefined && isDeepStrictEqual(wanted, edgeOf(placed))) return;
-  // What was concluded of it before is concluded anew.
-  resemblanceIn(store).forget(id);
-  try {
-    store.lineage.link(id, above?.id ?? null, request);
-  } catch (error) {
-    // What was moved by hand can be in the way.
-    const isInTheWay = error instanceof TapeError && error.code === 'TAPE_CONFLICT';
-    if (!isInTheWay && !isRefusal(error)) throw error;
-  }
 }

@@ -5,7 +5,7 @@ import { isReturned } from '../imported/copy-notes.ts';
 import { type Origins, originOf } from '../imported/origins.ts';
 import { OwnSessions } from '../imported/own-sessions.ts';
 import type { ConversationPlan, ImportPlan } from '../plan/plan.ts';
-import { link } from './edges.ts';
+import { link } from './link.ts';
 import { isMerged } from './merge-ended.ts';
 import { parentSession } from './parent-session.ts';
 import { deleteFor, isAgentOf, isUntouched } from './returned.ts';

@@ -2,11 +2,11 @@ import { type Draft, type HomeStore, note } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { text } from '../plan/text.ts';
 
-/**
- * The event of a session whose source names the session of which its beginning is a copy; with the type `clear`, the one with
- * which the run began that began it behind a `/clear`.
- */
+/** The event of a session whose source names the session of which its beginning is a copy. */
 export const copyEvent = 'import/copy-of';
+
+/** The event of a session that begins behind a `/clear`: the session with which the run began that cleared. */
+export const clearedEvent = 'import/cleared';
 
 /** The event of a session that begins with another one's entries under other ids. */
 export const resumedEvent = 'import/resumed';

@@ -1,7 +1,7 @@
 import type { Entry, HomeStore, JsonObject, Seq, SessionInfo } from '@tapedeck/tape';
 import { importedEvent, isObject, originKey } from '@tapedeck/tape/internal';
 import { text } from '../plan/text.ts';
-import { continuedEvent, copyEvent, resumedEvent, returnedEvent } from './copy-notes.ts';
+import { clearedEvent, continuedEvent, copyEvent, resumedEvent, returnedEvent } from './copy-notes.ts';
 import { answerId, compactedWhen, firstShownIn } from './first-said.ts';
 import { isOfImport } from './imported.ts';
 import { keyOf } from './keys.ts';
@@ -22,6 +22,8 @@ export interface SessionFacts {
   readonly continues?: string;
   /** The sessions of tools of which it says that it is a copy. */
   readonly copyOf: readonly string[];
+  /** The session of a tool with which the run began that began it behind a `/clear`. */
+  readonly clearedFrom?: string;
   /** Whether content is not here of which more would be said. */
   readonly lacks?: true;
   /** How a conversation of a tool begins; absent for a subagent, and for a session that no import made. */
@@ -85,6 +87,7 @@ export function factsOf(
   const origin = before?.facts.origin ?? (isObject(source?.payload) ? source.payload : undefined);
   const mark = before?.facts.mark ?? (isObject(source?.payload) ? undefined : source && originMark(source));
   const continues = before?.facts.continues ?? sessionIn(noted(continuedEvent)[0]);
+  const clearedFrom = before?.facts.clearedFrom ?? sessionIn(noted(clearedEvent)[0]);
   const isConversation = info.kind === 'session' && origin !== undefined && continues === undefined;
   const [resumed] = noted(resumedEvent);
   const begins = isConversation ? beginningOf(store, info, { before, above, resumed }) : undefined;
@@ -96,6 +99,7 @@ export function factsOf(
     redactions: before?.facts.redactions ?? erased.map((one) => redactionIn(store, info.id, one)),
     ...(continues !== undefined && { continues }),
     copyOf: [...(before?.facts.copyOf ?? []), ...noted(copyEvent).flatMap((note) => sessionIn(note) ?? [])],
+    ...(clearedFrom !== undefined && { clearedFrom }),
     ...(lacks && { lacks }),
     ...(begins && { beginning: begins.beginning }),
   };
