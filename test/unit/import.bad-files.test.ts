@@ -7,6 +7,7 @@ import {
   type TranscriptTool,
   transcriptTools,
 } from '@tapedeck/runtime/import';
+import type { JsonObject } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
 import { type FilesImported, type ImportingFiles, importFiles } from '../support/import-files.ts';
 import { openStore } from '../support/store.ts';
@@ -330,9 +331,37 @@ test('an empty file is counted, and one of another program is named', async () =
   });
 });
 
+/** A compaction that names the record before it and the one that it kept. */
+function compactionThatKept(
+  uuid: string,
+  {
+    after,
+    kept,
+    anchor = 'none',
+  }: { readonly after: string; readonly kept: string; readonly anchor?: string },
+): JsonObject {
+  const preservedSegment = { headUuid: kept, tailUuid: kept, anchorUuid: anchor };
+  return {
+    ...{ type: 'system', subtype: 'compact_boundary', uuid, parentUuid: null, logicalParentUuid: after },
+    ...{ sessionId: 's-1', compactMetadata: { trigger: 'manual', preTokens: 9, preservedSegment } },
+  };
+}
+
+const summary = { ...person({ uuid: 's1', parent: 'b1' }, 'All of it'), isCompactSummary: true };
+
 test.each([
   ['are their own parents', [{ ...hello, parentUuid: 'u1' }, answer, bye], 3],
   ['follow each other in a circle', [{ ...hello, parentUuid: 'u2' }, answer, bye], 3],
+  [
+    'stand before a compaction that they follow, and that kept them',
+    [hello, { ...answer, parentUuid: 'b1' }, compactionThatKept('b1', { after: 'u1', kept: 'a1' })],
+    1,
+  ],
+  [
+    'follow what a compaction kept that follows them',
+    [hello, answer, compactionThatKept('b1', { after: 'u2', kept: 'a1', anchor: 's1' }), summary, bye],
+    3,
+  ],
   ['have ids twice', [hello, answer, hello, { ...bye, uuid: 'a1' }, bye], 3],
   [
     'have ids that are paths',

@@ -281,6 +281,29 @@ test('a compaction there keeps entries of the tape', async () => {
   expect(JSON.stringify(seen(store, compacted.id))).not.toContain('All is well.');
 });
 
+test('a prompt right behind what a compaction kept is behind its summary, though it names what was kept', async () => {
+  using store = openStore();
+  store.sessions.open('main');
+  const append = (...drafts: readonly Draft[]) => store.entries.append('main', [...drafts]);
+  append(user('First.'), assistant('One.'));
+  const { from: kept } = append(user('Kept prompt.'), assistant('Kept answer.'));
+  append(compaction({ summary: 'All is well.', range: [2, kept - 1] }, { keepFrom: kept }));
+  const given = await exported(store, 'main');
+  const last = given.records.find(({ message }) => JSON.stringify(message ?? '').includes('Kept answer.'));
+  const next = { ...prompt('Go on.'), parentUuid: last?.uuid ?? null };
+  const after = continued(given, next, answer('On.'));
+  const shown = /All is well\..*Kept prompt\..*Kept answer\..*Go on\..*On\./;
+  for (const home of [store, openStore()]) {
+    imported(home, after);
+    const there = JSON.stringify(seen(home, after.id));
+    expect(there).toMatch(shown);
+    expect(there).not.toContain('First.');
+  }
+  expect(store.sessions.find(after.id)?.parent).toBe('main');
+  expect(stored(store).filter((text) => text.includes('"Kept answer."'))).toHaveLength(1);
+  expect(imported(store, after).every(({ added }) => added === 0)).toBe(true);
+});
+
 test('what the session went through since has no part in what returns: a rewind, or a call that was open', async () => {
   using store = family();
   const given = await exported(store, 'main');

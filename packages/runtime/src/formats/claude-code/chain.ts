@@ -38,8 +38,8 @@ export function chainOf(records: readonly CodeRecord[]): Chain {
     const parent = found(record.parentAt);
     if (parent !== undefined) parents.set(record, parent);
   }
-  const circular = cutCircles(chained, parents);
-  followKept(chained, parents);
+  const cut = cutCircles(chained, parents);
+  const circular = cut.union(followKept(chained, parents));
   const rootOf = rootsIn(parents);
   const derived = new Map<CodeRecord, DerivedLink>();
   for (const record of chained) {
@@ -79,21 +79,34 @@ function reasonOf(
 }
 
 /**
- * Lets a compaction follow the last record that it kept, where it names the last one that it summed up, and what it kept follows
- * that ("Summarize up to here"): so what it kept is on its path.
+ * Puts what follows the last record that a compaction kept behind its summary, as the model gets it: Claude Code names that
+ * record, which it has in memory behind the summary. And lets a compaction follow the last record that it kept, where it names
+ * the last one that it summed up, and what it kept follows that ("Summarize up to here"): so what it kept is on its path.
+ * Returns the records that are the first ones of circles since, as only a damaged file has them.
  */
-function followKept(chained: readonly CodeRecord[], parents: ByRecord<CodeRecord>): void {
-  for (const boundary of chained) {
-    const named = isBoundary(boundary) ? parents.get(boundary) : undefined;
-    const id = named && lastKept(boundary);
-    const last = id === undefined ? undefined : chained.find((one) => one.id === id);
+function followKept(chained: readonly CodeRecord[], parents: ByRecord<CodeRecord>): ReadonlySet<CodeRecord> {
+  const boundaries = chained.filter(isBoundary).map((boundary) => ({ boundary, ...lastKept(boundary) }));
+  const wanted = new Set(boundaries.flatMap(({ last, anchor }) => [last, anchor]));
+  const named = new Map(chained.filter(({ id }) => wanted.has(id)).map((one) => [one.id, one]));
+  named.delete(undefined);
+  const summaries = new Map<number | undefined, CodeRecord>();
+  for (const { boundary, last: id, anchor } of boundaries) {
+    const [last, summary] = [named.get(id), named.get(anchor)];
     if (last === undefined || last.ordinal > boundary.ordinal) continue;
-    for (let at = parents.get(last); at !== undefined; at = parents.get(at))
-      if (at === named) {
+    if (summary !== undefined && summary.ordinal > boundary.ordinal) summaries.set(last.ordinal, summary);
+    const summedUp = parents.get(boundary);
+    for (let at = summedUp && parents.get(last); at !== undefined && at !== boundary; at = parents.get(at))
+      if (at === summedUp) {
         parents.set(boundary, last);
         break;
       }
   }
+  if (summaries.size === 0) return new Set();
+  for (const record of chained) {
+    const summary = summaries.get(record.parentAt);
+    if (summary !== undefined && record.ordinal > summary.ordinal) parents.set(record, summary);
+  }
+  return cutCircles(chained, parents);
 }
 
 /** Whether a record names itself as its parent. */

@@ -30,10 +30,18 @@ function keptBy({ raw }: CodeRecord): ReadonlySet<string> {
   return new Set(head === undefined ? ids : [...ids, head]);
 }
 
-/** The uuid of the last record that a compaction kept. */
-export function lastKept({ raw }: Pick<CodeRecord, 'raw'>): string | undefined {
-  const { preservedSegment } = isObject(raw.compactMetadata) ? raw.compactMetadata : {};
-  return isObject(preservedSegment) ? text(preservedSegment.tailUuid) : undefined;
+/** The uuids of the last record that a compaction kept, and of the one behind which that stands: its summary. */
+export function lastKept({ raw }: Pick<CodeRecord, 'raw'>): {
+  readonly last: string | undefined;
+  readonly anchor: string | undefined;
+} {
+  const { preservedMessages, preservedSegment } = isObject(raw.compactMetadata) ? raw.compactMetadata : {};
+  const segment = isObject(preservedSegment) ? preservedSegment : {};
+  const { uuids, anchorUuid } = isObject(preservedMessages) ? preservedMessages : {};
+  return {
+    last: text(segment.tailUuid) ?? (Array.isArray(uuids) ? text(uuids.at(-1)) : undefined),
+    anchor: text(segment.anchorUuid) ?? text(anchorUuid),
+  };
 }
 
 /** The key of a message, if one of its records is among those kept. */
