@@ -261,6 +261,32 @@ test('a file that was moved, compressed or copied brings nothing twice, and one 
   expect(await user.imports()).toMatchObject({ gone: [], gone_sessions: [], entries: 0 });
 });
 
+test('a copy that came since the last import shares what its source has got meanwhile, whichever is found first', async () => {
+  using at = userWith({ [`${projects}/-srv-app/s2.jsonl`]: transcript('s2', 2) });
+  await at.imports('--yes');
+  const grown = transcript('s2', 6);
+  writeFileSync(at.file('-srv-app/s2.jsonl'), grown);
+  const copied = grown
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  const own = { ...copied[0], uuid: 's1-own', parentUuid: 's2-11', sessionId: 's1' };
+  const copy = copied.map((one) => ({
+    ...one,
+    sessionId: 's1',
+    forkedFrom: { sessionId: 's2', messageUuid: one.uuid },
+  }));
+  const text = [...copy, own].map((one) => `${JSON.stringify(one)}\n`).join('');
+  writeFileSync(at.file('-srv-app/s1.jsonl'), text);
+  const { files } = await at.imports();
+  expect(files.map(({ session }: { session: string }) => session)).toEqual(['s1', 's2']);
+  const entries = json(await at.home.here(['log', 's1', '--json'], { env: at.env }));
+  const its = entries.filter(
+    ({ kind, tape }: { kind: string; tape: string }) => kind === 'message' && tape.endsWith(':s1'),
+  );
+  expect(its.map(({ meta }: { meta: { uuid: string } }) => meta.uuid)).toEqual(['s1-own']);
+});
+
 test('a file in a folder that cannot be entered for a while is not said to be gone', async () => {
   using user = userWith({ [`${projects}/a/s1.jsonl`]: transcript('s1', 1) });
   await user.imports();

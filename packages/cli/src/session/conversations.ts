@@ -54,6 +54,16 @@ export function parted<T>(list: readonly T[], test: (one: T) => boolean): readon
   return [list.filter(test), list.filter((one) => !test(one))];
 }
 
+/**
+ * The conversations of which a file was read before, then the others. Pure. A copy that came since then finds what its source has
+ * got meanwhile: imported before that, it would store it, and its source again.
+ */
+export function knownFirst<T extends Conversation>(all: readonly T[], sources: readonly Source[]): T[] {
+  const keyOf = (tool: string, main: string) => `${tool} ${main}`;
+  const known = new Set(sources.flatMap(({ tool, main, at }) => (at > 0 ? keyOf(tool, main) : [])));
+  return parted(all, ({ tool, session }) => known.has(keyOf(tool.name, session))).flat();
+}
+
 /** What is recorded of a file whose conversation is not taken: where it is, and nothing of what it says. */
 export function forgottenSource({ path, facts, tool, session, main, role }: FoundFile, at: number): Source {
   const nothing = { line: 1, offset: 0, digest: { size: 0, blocks: [], tail: '' } };

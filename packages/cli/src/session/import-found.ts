@@ -14,7 +14,7 @@ import { counted } from '../output/counted.ts';
 import { toolsText } from '../output/found.ts';
 import { withProgress } from '../output/progress.ts';
 import { agrees, canAsk } from '../question.ts';
-import { bytesOf, forgottenSource, foundByTool, type Pending, parted } from './conversations.ts';
+import { bytesOf, forgottenSource, foundByTool, knownFirst, type Pending, parted } from './conversations.ts';
 import { sayDone, sayFound } from './found-answer.ts';
 import { namedPath } from './named-path.ts';
 
@@ -117,29 +117,29 @@ async function importAll(
       const show = progress('Importing bytes');
       const total = changed.reduce((sum, { files }) => sum + bytesOf(files), 0);
       const origins = new Origins(store);
-      const done: FileImport[] = [];
+      const done = new Map<Pending, readonly FileImport[]>();
       const refused: Pending[] = [];
       let bytes = 0;
       let left = 0;
-      for (const conversation of readable) {
+      for (const conversation of knownFirst(readable, table.all)) {
         if (signal.aborted) {
           left += conversation.toRead.length;
           continue;
         }
         if (conversation.toRead.length === 0) {
-          done.push(...unchanged(conversation));
+          done.set(conversation, unchanged(conversation));
           continue;
         }
         const how = { table, origins, strict: strict === true, excludes, now: () => io.now() };
         const brought = await importConversation(store, conversation, { ...how, clean: clean ?? false });
         if (brought.some(({ error }) => error?.code === 'IMPORT_FORGOTTEN')) refused.push(conversation);
-        else done.push(...brought);
+        else done.set(conversation, brought);
         bytes += bytesOf(conversation.files);
         show({ done: bytes, total });
         // A signal is handled between two turns of the event loop, which an import alone does not leave.
         await setImmediate();
       }
-      return { done, refused, left };
+      return { done: readable.flatMap((one) => done.get(one) ?? []), refused, left };
     });
   return await writing(act, raw === true ? { redact: false } : {});
 }
