@@ -278,13 +278,12 @@ test('a copy that came since the last import shares what its source has got mean
   }));
   const text = [...copy, own].map((one) => `${JSON.stringify(one)}\n`).join('');
   writeFileSync(at.file('-srv-app/s1.jsonl'), text);
-  const { files } = await at.imports();
-  expect(files.map(({ session }: { session: string }) => session)).toEqual(['s1', 's2']);
-  const entries = json(await at.home.here(['log', 's1', '--json'], { env: at.env }));
-  const its = entries.filter(
-    ({ kind, tape }: { kind: string; tape: string }) => kind === 'message' && tape.endsWith(':s1'),
-  );
-  expect(its.map(({ meta }: { meta: { uuid: string } }) => meta.uuid)).toEqual(['s1-own']);
+  const { files } = (await at.imports()) as { files: readonly { session: string }[] };
+  expect(files.map(({ session }) => session)).toEqual(['s1', 's2']);
+  const shown = await at.home.here(['log', 's1', '--json'], { env: at.env });
+  const entries = json(shown) as unknown as readonly { kind: string; tape: string; meta: { uuid: string } }[];
+  const its = entries.filter(({ kind, tape }) => kind === 'message' && tape.endsWith(':s1'));
+  expect(its.map(({ meta }) => meta.uuid)).toEqual(['s1-own']);
 });
 
 test('a file in a folder that cannot be entered for a while is not said to be gone', async () => {

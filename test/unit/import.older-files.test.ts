@@ -285,6 +285,54 @@ test('a file that is seen shorter for a while goes on in its session, also where
   expect([...store.views.entries(id)].at(-1)).toMatchObject({ kind: 'tool-result', key: 'u:cc:r1:t1' });
 });
 
+describe('a file that is the beginning of another one is not read into the tape', () => {
+  /** The user goes on from a branch, which the newer file says alone. */
+  const branched = [
+    ...records.slice(0, 4),
+    { ...person({ uuid: 'u5', parent: 'a1' }, 'do else'), sessionId: id },
+    { ...model({ uuid: 'a5', parent: 'u5' }, [says('did else')]), sessionId: id },
+    titled('The first title'),
+  ];
+  const returned = [...branched, ...records.slice(4), titled('The title by now')];
+
+  test.each([
+    ['plain', (path: string, text: string) => writeFileSync(path, text), ''],
+    ['compressed', (path: string, text: string) => writeFileSync(`${path}.gz`, gzipSync(text)), '.gz'],
+    ['cut in a line', (path: string, text: string) => writeFileSync(path, text.slice(0, -9)), ''],
+  ])('where it is %s', async (_, write, end) => {
+    const { newer, older, store, table, read } = places();
+    writeFileSync(newer, jsonl(returned));
+    write(older, jsonl(branched));
+    await read(newer);
+    const [changes, before] = [store.changes(), textsOf(store)];
+    const { done } = await importFiles(store, [`${older}${end}`], { table });
+    expect(done).toMatchObject([{ seen: 'version' }]);
+    expect(done[0]?.brought).toBeUndefined();
+    expect(store.changes()).toBe(changes);
+    const again = await importFiles(store, [`${older}${end}`], { table });
+    expect(again.done).toMatchObject([{ seen: 'unchanged' }]);
+    // Where it goes on in another way, that comes beside it.
+    const elsewhere = { ...person({ uuid: 'x1', parent: 'a5' }, 'go elsewhere'), sessionId: id };
+    write(older, jsonl([...branched, elsewhere, titled('cut off')]));
+    await read(`${older}${end}`);
+    const texts = textsOf(store);
+    expect(texts.find(([name]) => name === id)).toEqual(before.find(([name]) => name === id));
+    expect(JSON.stringify(texts)).toContain('go elsewhere');
+  });
+
+  test('but where the newer file has changed since it was read, it may have something of its own', async () => {
+    const { newer, older, store, read } = places();
+    writeFileSync(newer, jsonl(records));
+    await read(newer);
+    const other = { ...person({ uuid: 'x1', parent: 'a1' }, 'do else'), sessionId: id };
+    const text = jsonl([...records.slice(0, 2), other]);
+    writeFileSync(newer, text.padEnd(jsonl(records).length + 1, '\n'));
+    writeFileSync(older, text);
+    await read(older);
+    expect(JSON.stringify(textsOf(store))).toContain('do else');
+  });
+});
+
 describe('a file that holds just what was read is not read into the tape again', () => {
   test.each<[string, (from: string, to: string) => void, string]>([
     ['moved', (from, to) => renameSync(from, to), 'moved'],

@@ -5,6 +5,6 @@
  * rooms `import`, `formats`, `plan` and `lines`.
  */
 export type { SourceEnd } from './ends.ts';
-export { beginningAs, type Held, heldBy, isUnchanged, recognise, type Seen } from './recognise.ts';
+export { beginningAs, type Held, heldBy, isUnchanged, olderThan, recognise, type Seen } from './recognise.ts';
 export type { Source } from './source.ts';
 export { SourceTable } from './table.ts';

@@ -12,6 +12,7 @@ import {
   factsAt,
   type OpenFile,
   openFile,
+  type ReadState,
   stateOf,
 } from '../lines/index.ts';
 import type { Source } from './source.ts';
@@ -154,12 +155,15 @@ export async function beginningAs(path: string, sources: readonly Source[]): Pro
   }
 }
 
-/** A source of which another file holds just what was read. */
+/** A source of which another file holds just what was read, or the beginning of that. */
 export interface Held {
-  readonly as: 'unchanged' | 'moved' | 'compressed' | 'copied';
+  /** A `version` has the beginning alone. */
+  readonly as: 'unchanged' | 'moved' | 'compressed' | 'copied' | 'version';
   readonly source: Source;
   /** That of the file. */
   readonly compression: Compression | undefined;
+  /** How far a reading of the file comes. */
+  readonly read: ReadState;
 }
 
 /**
@@ -183,13 +187,51 @@ export async function heldBy(path: string, sources: readonly Source[]): Promise<
       );
       if (source === undefined) return undefined;
       const as = asOf(file, source, compression);
-      return { as: as === 'grown' ? 'unchanged' : as, source, compression };
+      return { as: as === 'grown' ? 'unchanged' : as, source, compression, read: source.read };
     } finally {
       file.close();
     }
   } catch (error) {
     if (!(error instanceof ImportError)) throw error;
     return undefined;
+  }
+}
+
+/**
+ * Finds the source whose file begins with all that a file holds, as an older copy of it does, and is as it was read. Undefined
+ * where no source is like that, and for a file that cannot be read. Reads as much of the source as the file has.
+ */
+export async function olderThan(path: string, sources: readonly Source[]): Promise<Held | undefined> {
+  if (sources.length === 0) return undefined;
+  try {
+    const file = openFile(path);
+    try {
+      const all = new ContentDigest(beginning.digest);
+      for await (const chunk of contentOf(file)) all.pushAll(chunk);
+      const digest = all.value();
+      for (const source of sources) {
+        if (digest.size === 0 || source.read.digest.size < digest.size) continue;
+        if (!(await beginsWith(source, digest))) continue;
+        return { as: 'version', source, compression: compressionIn(file), read: await stateOf(file) };
+      }
+      return undefined;
+    } finally {
+      file.close();
+    }
+  } catch (error) {
+    if (!(error instanceof ImportError)) throw error;
+    return undefined;
+  }
+}
+
+/** Whether the file of a source is as it was read, and begins with some content. */
+async function beginsWith(source: Source, digest: Digest): Promise<boolean> {
+  const file = openFile(source.path);
+  try {
+    if (!isUnchanged(source, file.facts)) return false;
+    return (await commonWith(file, digest)) === digest.size;
+  } finally {
+    file.close();
   }
 }
 

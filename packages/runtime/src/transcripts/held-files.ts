@@ -1,8 +1,15 @@
 import type { FoundFile } from '../discovery/index.ts';
 import { factsAt } from '../lines/index.ts';
-import { type Held, heldBy, isUnchanged, type Source, type SourceTable } from '../sources/index.ts';
+import {
+  type Held,
+  heldBy,
+  isUnchanged,
+  olderThan,
+  type Source,
+  type SourceTable,
+} from '../sources/index.ts';
 
-/** A file that holds just what was read, under its own path or another one. */
+/** A file that holds just what was read, under its own path or another one, or the beginning of what another file has. */
 export interface HeldFile {
   readonly file: FoundFile;
   /** Absent where its place, its size and its time are those that it had. */
@@ -11,7 +18,8 @@ export interface HeldFile {
 
 /**
  * The files of a conversation if none of them holds anything else than what was read, as where they were moved, copied,
- * compressed or only touched: they need no plan. Undefined otherwise, and where a tape has to be told that a source is back.
+ * compressed or only touched, or are older than others: they need no plan. Undefined otherwise, and where a tape has to be told
+ * that a source is back.
  */
 export async function heldFiles(
   files: readonly FoundFile[],
@@ -23,7 +31,9 @@ export async function heldFiles(
     const here = table.at(path);
     const isKnown = here !== undefined && isSettled(here) && isUnchanged(here, facts);
     const sources = [...(here === undefined ? [] : [here]), ...table.of({ tool: tool.name, session, path })];
-    const held = isKnown ? undefined : await heldBy(path, sources.filter(isWhole));
+    const isHeld = async () =>
+      (await heldBy(path, sources.filter(isWhole))) ?? (await olderThan(path, sources.filter(isSettled)));
+    const held = isKnown ? undefined : await isHeld();
     if (!isKnown && held === undefined) return undefined;
     all.push({ file, ...(held !== undefined && { held }) });
   }
@@ -37,10 +47,11 @@ export function recordHeld(table: SourceTable, files: readonly HeldFile[], at: n
     const { path, facts } = file;
     const { device, inode, size, modified } = facts;
     const { compression: _, ...source } = held.source;
-    const { compression } = held;
-    const now: Source = { ...source, path, device, inode, size, modified, at };
+    const { compression, read } = held;
+    const isBehind = held.as === 'version' && ({ isBehind: true } as const);
+    const now: Source = { ...source, path, device, inode, size, modified, read, at, ...isBehind };
     table.put([compression === undefined ? now : { ...now, compression }]);
-    if (source.path === path) continue;
+    if (source.path === path || held.as === 'version') continue;
     table.ends.put(now, compression === undefined ? table.ends.of(source) : undefined);
     if (factsAt(source.path) !== undefined) continue;
     table.ends.put(source, undefined);
