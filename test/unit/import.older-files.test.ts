@@ -320,6 +320,29 @@ describe('a file that is the beginning of another one is not read into the tape'
     expect(JSON.stringify(texts)).toContain('go elsewhere');
   });
 
+  test('with the subagents that it had then', async () => {
+    const { newer, older, store, table, read } = places();
+    const agent = (path: string, n: number) => {
+      const folder = join(path.replace('.jsonl', ''), 'subagents');
+      mkdirSync(folder, { recursive: true });
+      const said = records.map((one) => ({ ...one, isSidechain: true, agentId: 'a1b2' }));
+      writeFileSync(join(folder, 'agent-a1b2.jsonl'), jsonl(said.slice(0, n)));
+      writeFileSync(join(folder, 'agent-a1b2.meta.json'), JSON.stringify({ description: 'Look for it' }));
+    };
+    for (const [path, all, n] of [
+      [newer, returned, 6],
+      [older, branched, 3],
+    ] as const) {
+      writeFileSync(path, jsonl(all));
+      agent(path, n);
+    }
+    await read(join(newer, '..'));
+    const changes = store.changes();
+    const { done } = await importFiles(store, [join(older, '..')], { table });
+    expect(done.map(({ seen }) => seen)).toEqual(['version', 'version', 'copied']);
+    expect(store.changes()).toBe(changes);
+  });
+
   test('but where the newer file has changed since it was read, it may have something of its own', async () => {
     const { newer, older, store, read } = places();
     writeFileSync(newer, jsonl(records));
