@@ -459,9 +459,29 @@ describe('a copy of a session that was compacted', () => {
     return [...records, ...said('in a fork', 'c1', last, 9)].map((one) => ({ ...one, sessionId: 's-2' }));
   };
 
+  /** The same of all of it, as `/branch` writes it: what each compaction kept follows that, and not what was before it. */
+  const branched = (source: readonly Raw[], ...kept: readonly (readonly [uuid: string, kept: string])[]) => {
+    let records = source;
+    for (const [uuid, tail] of kept) {
+      const i = records.findIndex((record) => record.uuid === uuid);
+      const from = records.findIndex((record) => record.uuid === tail);
+      const before = [...records.slice(0, from), ...records.slice(from + 1, i)];
+      const [head, ...behind] = copied(records, uuid, tail).slice(0, -2);
+      records = [...before, { ...head, parentUuid: `${tail}-p` }, ...behind];
+    }
+    const named = records.map((one) =>
+      one.type === 'assistant' ? { ...one, requestSessionId: 's-1' } : one,
+    );
+    const last = String(source.at(-1)?.uuid);
+    return [...named, ...said('in a fork', 'c1', last, 9)].map((one): Raw => ({ ...one, sessionId: 's-2' }));
+  };
+
   test.each([
     ['once', once, copied(once, 'b1', 'a1'), 3],
     ['twice', twice, copied(twice, 'b2', 'a2'), 4],
+    ['twice, from the first on', twice, branched(copied(twice, 'b1', 'a1').slice(0, -2), ['b2', 'a2']), 4],
+    ['once, with what precedes that', once, branched(once, ['b1', 'a1']), 3],
+    ['twice, with what precedes that', twice, branched(twice, ['b1', 'a1'], ['b2', 'a2']), 4],
   ])('stores and counts nothing again: %s', (_, source, copy, answers) => {
     const store = openStore();
     take(store, source);

@@ -281,6 +281,70 @@ test('a compaction there keeps entries of the tape', async () => {
   expect(JSON.stringify(seen(store, compacted.id))).not.toContain('All is well.');
 });
 
+test.each([
+  ['what was said there', 1],
+  ['what was exported', 0],
+])(
+  'a copy that begins at a compaction that kept %s is a fork behind it, and stores nothing again',
+  async (_, said) => {
+    using store = family();
+    const given = await exported(store, 'main');
+    const there = said === 0 ? given : continued(given, prompt('Go on.'), answer('On.'));
+    const last = there.records.findLast(({ message }) => message !== undefined) ?? {};
+    const kept = last.uuid ?? null;
+    const preservedSegment = { headUuid: kept, tailUuid: kept, anchorUuid: 'sum' };
+    const boundary = {
+      type: 'system',
+      subtype: 'compact_boundary',
+      parentUuid: null,
+      logicalParentUuid: kept,
+    };
+    const compacted = continued(
+      there,
+      { ...boundary, compactMetadata: { trigger: 'manual', preTokens: 5, preservedSegment } },
+      { ...prompt('All of it.'), isCompactSummary: true },
+      prompt('Next.'),
+      answer('Last.'),
+    );
+    imported(store, compacted);
+    const id = '22222222-2222-4333-8444-555555555555';
+    const [head, sum, ...rest] = compacted.records.slice(-4);
+    const ofCopy = (record: JsonObject, parentUuid: unknown): JsonObject => ({
+      ...record,
+      sessionId: id,
+      parentUuid: String(parentUuid),
+      ...(record.type === 'assistant' && { requestSessionId: there.id }),
+    });
+    const copied = [
+      { ...head, sessionId: id },
+      ofCopy(sum ?? {}, head?.uuid),
+      ofCopy(last, sum?.uuid),
+      ...rest.map((record, i) => ofCopy(record, i === 0 ? kept : rest[i - 1]?.uuid)),
+    ];
+    const copy = continued({ id, records: copied }, prompt('And fork.'), answer('Forked.'));
+    const texts = ['First.', 'Yes.', ...['Go on.', 'On.'].slice(2 - 2 * said), 'Next.', 'Last.'];
+    const isOnce = () => {
+      for (const text of [...texts, 'And fork.', 'Forked.'])
+        expect(
+          stored(store).filter((one) => one.includes(`"${text}"`)),
+          text,
+        ).toHaveLength(1);
+      expect([...store.verify()]).toEqual([]);
+    };
+    const shown = [...(seen(store, there.id) as object[]), { role: 'user' }, { role: 'assistant' }];
+    imported(store, copy);
+    isOnce();
+    expect(store.sessions.find(id)?.parent).toBe(there.id);
+    expect(seen(store, id)).toMatchObject(shown);
+    for (const one of [copy, compacted, copy])
+      expect(imported(store, one).every(({ added }) => added === 0)).toBe(true);
+    const grown = continued(copy, prompt('More.'), answer('More it is.'));
+    expect(imported(store, grown)).toMatchObject([{ session: id, added: 2 }]);
+    isOnce();
+    expect(seen(store, id)).toMatchObject([...shown, { role: 'user' }, { role: 'assistant' }]);
+  },
+);
+
 test('a prompt right behind what a compaction kept is behind its summary, though it names what was kept', async () => {
   using store = openStore();
   store.sessions.open('main');

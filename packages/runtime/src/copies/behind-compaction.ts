@@ -1,62 +1,139 @@
-import type { Draft, HomeStore, Seq } from '@tapedeck/tape';
-import { knownAs, spineOf } from '../imported/change.ts';
+import type { Draft, Entry, HomeStore, Seq, SessionInfo } from '@tapedeck/tape';
+import { commonOf, knownAs, spineOf } from '../imported/change.ts';
 import { isErased, withoutContent } from '../imported/erased.ts';
-import { importedIn, type Shown } from '../imported/imported.ts';
+import { importedIn, isOfImport, isSaid, type Shown } from '../imported/imported.ts';
+import { keyOf } from '../imported/keys.ts';
 import { mainOf, type Origins, sourceNamedBy } from '../imported/origins.ts';
 import { DraftMaker, LaterDraft, outlineOf, wholeDraft } from '../plan/later-draft.ts';
 import type { ConversationPlan, ImportPlan } from '../plan/plan.ts';
 import { copiesIn } from './copies.ts';
 
-/** A compaction with which a copy begins, where its source has it. */
+/** A compaction that a copy has of its source, where that has it. */
 interface Beginning {
   /** The key of the boundary. */
   readonly key: string;
   /** What precedes it in the source. */
-  readonly before: readonly Draft[];
+  readonly before: readonly Shown[];
+  /** Makes drafts of that. */
+  readonly draftOf: (entry: Shown) => Draft;
   /** What the boundaries of the source keep in view, by the keys of both, the own one included. */
   readonly keeps: ReadonlyMap<string, string>;
   /** What the boundary keeps in view of what is before it: the copy has that behind the boundary. */
   readonly kept: readonly Shown[];
   /** The boundary as the source has it, where others may precede it. */
   readonly named: (boundary: Draft) => Draft;
+  /** Where something precedes it that no source has: how a copy is forked behind it. */
+  readonly from: Behind | undefined;
+}
+
+/** The session that a copy is forked from behind a compaction, what that shows from it on, and what the compaction keeps. */
+interface Behind {
+  readonly session: string;
+  readonly shown: readonly Shown[];
+  readonly kept: readonly Entry[];
 }
 
 /**
- * The compaction with which a copy begins, as its source has it: nothing of a session that precedes its last compaction is in
- * a copy of it. Undefined where the copy was here first, and has all that it shows.
+ * The compactions that a copy has of its source, as that has them. A copy has what a compaction kept behind that, with other
+ * links: one of `--fork-session` begins with the compaction, one of `/branch` has what precedes it, too. None where the copy
+ * was here first, and has all that it shows.
  */
-export function beginningIn(store: HomeStore, plan: ImportPlan, origins: Origins): Beginning | undefined {
+export function beginningsIn(store: HomeStore, plan: ImportPlan, origins: Origins): readonly Beginning[] {
   const [main] = plan.conversations;
-  const [first] = main?.spine ?? [];
-  // What an export begins with is known by its entries.
-  if (plan.exportOf !== undefined || first?.key === undefined || first.mark !== 'boundary') return undefined;
-  const { key } = first;
+  const compactions = main === undefined ? [] : compactionsIn(main);
+  return compactions.flatMap((boundary) => {
+    const isFirst = boundary === main?.spine[0];
+    return beginningWith(store, plan, { origins, boundary, isFirst }) ?? [];
+  });
+}
+
+/** The compaction with which a conversation begins, and the last one that keeps nothing that is before it. */
+function compactionsIn({ spine, keeps, exported }: ConversationPlan): readonly Draft[] {
+  const [first] = spine;
+  const last = spine.findLast(({ mark, key = '' }) => mark === 'boundary' && !keeps.has(key));
+  const all = new Set(first?.mark === 'boundary' ? [first, last] : [last]);
+  // What was exported is known by its entries.
+  return [...all].flatMap((one) => (one === undefined || exported?.has(one.key ?? '') === true ? [] : one));
+}
+
+function beginningWith(
+  store: HomeStore,
+  plan: ImportPlan,
+  {
+    origins,
+    boundary,
+    isFirst,
+  }: { readonly origins: Origins; readonly boundary: Draft; readonly isFirst: boolean },
+): Beginning | undefined {
+  const { key } = boundary;
+  if (key === undefined) return undefined;
   const own = mainOf(store, plan, origins);
-  if (own !== undefined) return beginningOf(store, own.session, key);
+  if (own !== undefined) return inheritedBy(own, beginningOf(store, own.session, { key, isFirst }));
   const named = sourceNamedBy(store, plan)?.session;
-  const others = [...(named === undefined ? [] : [named]), ...copiesIn(store).compactedAt(first)];
+  const others = [...(named === undefined ? [] : [named]), ...copiesIn(store).compactedAt(boundary)];
   for (const one of others) {
     // What takes no fork is no beginning of a new session.
     const isActive = store.sessions.find(one)?.lifecycle === 'active';
-    const beginning = isActive ? beginningOf(store, one, key) : undefined;
+    const beginning = isActive ? beginningOf(store, one, { key, isFirst }) : undefined;
     if (beginning !== undefined) return beginning;
   }
   return undefined;
 }
 
+/** The beginning of a session that is here already: it was forked where what it inherits ends. */
+function inheritedBy(
+  { parentId, base }: SessionInfo,
+  beginning: Beginning | undefined,
+): Beginning | undefined {
+  if (beginning?.from === undefined) return beginning;
+  const shown = beginning.from.shown.filter(({ seq }) => seq <= base);
+  const isForked = parentId !== undefined && shown.length > 0;
+  return {
+    ...beginning,
+    from: isForked ? { ...beginning.from, session: parentId, shown } : undefined,
+  };
+}
+
 /** What a session shows up to a compaction; undefined where it does not, or shows nothing before it. */
-function beginningOf(store: HomeStore, session: string, key: string): Beginning | undefined {
+function beginningOf(
+  store: HomeStore,
+  session: string,
+  { key, isFirst }: { readonly key: string; readonly isFirst: boolean },
+): Beginning | undefined {
   const shown = spineOf(importedIn(store, session).shown);
   const i = shown.findIndex((entry) => entry.key === key);
   const boundary = shown[i];
-  if (boundary === undefined || i === 0) return undefined;
+  // One with which a copy does not begin stands elsewhere in it only for what it keeps.
+  if (!isFirst && boundary?.ref === undefined) return undefined;
+  const from = boundary && forkedBehind(store, session, shown.slice(i));
+  if (boundary === undefined || (i === 0 && from === undefined)) return undefined;
   const { ref, name } = boundary;
   const before = shown.slice(0, i);
   return {
-    ...{ key, before: before.map(draftsIn(store, session)), keeps: keepsIn(shown.slice(0, i + 1)) },
+    ...{ key, before, draftOf: draftsIn(store, session), keeps: keepsIn(shown.slice(0, i + 1)) },
     kept: ref === undefined ? [] : before.filter(({ seq }) => seq >= ref),
     named: namedAs(name),
+    from,
   };
+}
+
+/**
+ * How a copy is forked behind a compaction that follows own work: no draft can say that again. Undefined without such work.
+ * @param shown what the session shows from the compaction on
+ */
+function forkedBehind(store: HomeStore, session: string, shown: readonly Shown[]): Behind | undefined {
+  const id = store.sessions.find(session)?.id;
+  const [boundary] = shown;
+  if (id === undefined || boundary === undefined) return undefined;
+  const { seq, ref = seq } = boundary;
+  const kept: Entry[] = [];
+  let hasOwnWork = false;
+  for (const entry of store.views.entries(session, { at: seq - 1, policy: 'full' })) {
+    if (!isSaid(entry)) continue;
+    hasOwnWork ||= entry.key === undefined || !isOfImport(entry);
+    if (entry.seq >= ref) kept.push(entry);
+  }
+  return hasOwnWork ? { session: id, shown, kept } : undefined;
 }
 
 /** What makes drafts of the entries of a session, which read them when their content is taken. */
@@ -107,25 +184,78 @@ function namedAs(name: string | undefined): (draft: Draft) => Draft {
 }
 
 /**
- * Puts before a conversation that begins at a compaction what precedes that in its source, as copies of the whole source have
- * it. What the boundary keeps in view does not follow it a second time. Pure.
+ * Puts before a compaction of a copy what precedes that in its source, as the source has it. What the boundary keeps in
+ * view does not follow it a second time. Pure.
  */
-export function behindCompaction(
-  conversation: ConversationPlan,
-  { key, before, keeps, kept, named }: Beginning,
-): ConversationPlan {
-  const { spine, settled, asides } = conversation;
-  const [boundary, ...rest] = spine;
-  if (boundary?.key !== key) return conversation;
+export function behindCompaction(conversation: ConversationPlan, beginning: Beginning): ConversationPlan {
+  const { key, kept, named, from } = beginning;
+  const { spine, base } = conversation;
+  const at = spine.findIndex((draft) => draft.key === key);
+  const [boundary, ...rest] = spine.slice(Math.max(0, at));
+  if (at === -1 || boundary === undefined) return conversation;
+  const before = beginning.before.filter(({ seq }) => seq > (base?.cut ?? 0));
+  const keys = new Set(before.flatMap((entry) => (kept.includes(entry) ? [] : entry.key)));
+  const hasBegun = spine.slice(0, at).every((draft) => keys.delete(draft.key ?? '')) && keys.size === 0;
+  if (at > 0 && !hasBegun) return conversation;
+  const behind = from && behindOwnWork(conversation, at, { ...from, named });
+  if (behind !== undefined) return behind;
   // By their keys alone: Claude Code writes them there as answers that took no tokens.
   const isRepeated = kept.every((entry, i) => entry.key === rest[i]?.key && entry.kind === rest[i]?.kind);
-  if (!isRepeated) return conversation;
-  const placeOf = (after: number) => before.length + Math.max(Math.min(after, 1), after - kept.length);
+  if (!isRepeated || (at > 0 && kept.length === 0)) return conversation;
+  const behindBoundary = (after: number) => before.length + behindKept(after - at, kept.length);
+  return {
+    ...placed(conversation, (after) => Math.max(0, behindBoundary(after))),
+    spine: [...before.map(beginning.draftOf), named(boundary), ...rest.slice(kept.length)],
+    keeps: new Map([...conversation.keeps, ...beginning.keeps]),
+  };
+}
+
+/**
+ * A conversation without what it has in common with the session that it is forked from, up to its compaction and behind that;
+ * undefined where that has another compaction.
+ * @param at the place of the compaction
+ */
+function behindOwnWork(
+  conversation: ConversationPlan,
+  at: number,
+  { session, shown, kept, named }: Behind & Pick<Beginning, 'named'>,
+): ConversationPlan | undefined {
+  const [boundary, ...rest] = conversation.spine.slice(at);
+  if (boundary === undefined) return undefined;
+  const isKept = (entry: Entry, { key = '', kind }: Partial<Draft> = {}) =>
+    conversation.exported?.get(key) === entry.hash ||
+    (entry.key !== undefined && kind === entry.kind && keyOf(entry) === key);
+  const isRepeated = kept.every((entry, i) => isKept(entry, rest[i]));
+  if (!isRepeated || (at > 0 && kept.length === 0)) return undefined;
+  const spine = [named(boundary), ...rest.slice(kept.length)];
+  const places = new Map(kept.map(({ seq }, i) => [rest[i]?.key ?? '', seq]));
+  const [first] = places.keys();
+  const keeps = new Map(conversation.keeps);
+  if (first !== undefined) keeps.set(boundary.key ?? '', first);
+  const whole = { ...conversation, spine, keeps };
+  let same = commonOf({ ...whole, base: { session, cut: (shown[0]?.seq ?? 1) - 1, places } }, shown);
+  // Between a call and its last result nothing can be cut.
+  while (same > 0 && [spine[same], shown[same]].some((next) => next?.kind === 'tool-result')) same -= 1;
+  const last = shown[same - 1];
+  if (last === undefined) return undefined;
+  for (const [i, { key = '' }] of spine.slice(0, same).entries()) places.set(key, shown[i]?.seq ?? 0);
+  return {
+    ...placed(whole, (after) => Math.max(0, behindKept(after - at, kept.length) - same)),
+    ...{ spine: spine.slice(same), base: { session, cut: last.seq, places } },
+  };
+}
+
+/** The place of what is behind some drafts, where what a compaction keeps, behind the first one, is none of them. */
+function behindKept(after: number, kept: number): number {
+  return Math.max(Math.min(after, 1), after - kept);
+}
+
+/** A conversation whose drafts have other places. */
+function placed(conversation: ConversationPlan, placeOf: (after: number) => number): ConversationPlan {
+  const { settled, asides } = conversation;
   return {
     ...conversation,
-    spine: [...before, named(boundary), ...rest.slice(kept.length)],
     settled: placeOf(settled),
-    keeps: new Map([...conversation.keeps, ...keeps]),
     asides: asides.map(({ draft, after }) => ({ draft, after: placeOf(after) })),
   };
 }

@@ -55,5 +55,6 @@ export function continuationNotes(parentId: string | undefined, writing: Writing
 
 /** What says which exported session is continued. Pure. */
 export function exportNotes({ plan, conversation: { base } }: Writing): readonly Draft[] {
-  return plan.exportOf !== undefined && base !== undefined ? [continuedNote(base.session)] : [];
+  // A copy can be forked from what continues that.
+  return base !== undefined && base.session === plan.exportOf ? [continuedNote(base.session)] : [];
 }

@@ -1,5 +1,5 @@
 import type { Draft, HomeStore } from '@tapedeck/tape';
-import { beginningIn, behindCompaction } from '../copies/behind-compaction.ts';
+import { beginningsIn, behindCompaction } from '../copies/behind-compaction.ts';
 import type { ErasedInPlan } from '../copies/erased-in-plan.ts';
 import { behindResumed, type Resumed, resumedFrom } from '../copies/resumed.ts';
 import type { Cleaner } from '../imported/cleaner.ts';
@@ -19,14 +19,14 @@ interface Preparing {
 
 /**
  * Prepares the conversations of a plan, parents first, and takes from each what the home has of its beginning: in the session that
- * was exported, or resumed under new ids. One that begins at a compaction begins with what the home has before that.
+ * was exported, or resumed under new ids. What precedes a compaction of a copy is what the home has before that.
  */
 export class KnownBeginnings {
   /** The session that the transcript was exported of. */
   readonly exportOf: Exported | undefined;
   /** The same, where the conversations are forks of it. */
   readonly exported: Exported | undefined;
-  readonly #compaction: ReturnType<typeof beginningIn>;
+  readonly #compactions: ReturnType<typeof beginningsIn>;
   readonly #store: HomeStore;
   readonly #plan: ImportPlan;
   readonly #preparing: Preparing;
@@ -45,24 +45,24 @@ export class KnownBeginnings {
         ? this.exportOf
         : undefined;
     // Who names the session wants another one beside those that are here.
-    this.#compaction = preparing.as === undefined ? beginningIn(store, plan, preparing.origins) : undefined;
+    this.#compactions = preparing.as === undefined ? beginningsIn(store, plan, preparing.origins) : [];
     this.#made = plan.conversations.some(({ kind }) => kind === 'branch') ? new Map() : undefined;
   }
 
   /** A conversation of the plan, as it is written behind what the home has of it. */
   behind(given: ConversationPlan): ConversationPlan {
     const { as, origins } = this.#preparing;
-    const [store, plan, compaction] = [this.#store, this.#plan, this.#compaction];
+    const [store, plan, compactions] = [this.#store, this.#plan, this.#compactions];
     const whole = this.#prepared(given);
-    if (whole.kind === 'main' && as === undefined && whole.base === undefined && compaction === undefined)
+    const isCopy = compactions.length > 0;
+    if (whole.kind === 'main' && as === undefined && whole.base === undefined && !isCopy)
       this.#resumed = resumedFrom(store, plan, whole, origins);
     const isOwn = whole.kind === 'main' || whole.kind === 'branch';
-    const found =
-      compaction !== undefined
-        ? behindCompaction(whole, compaction)
-        : this.#resumed !== undefined && isOwn
-          ? behindResumed(store, plan, whole, this.#resumed)
-          : whole;
+    const found = isCopy
+      ? compactions.reduce(behindCompaction, whole)
+      : this.#resumed !== undefined && isOwn
+        ? behindResumed(store, plan, whole, this.#resumed)
+        : whole;
     if (found.base !== undefined) this.#bases.set(found.key, found.base);
     return found;
   }
@@ -70,7 +70,7 @@ export class KnownBeginnings {
   /** The edges that a session of the plan says: what has the base, or what precedes the compaction, says how that follows. */
   edgesOf(conversation: string): readonly DerivedEdge[] {
     const places = this.#bases.get(conversation)?.places;
-    const kept = new Set(this.#compaction?.kept.map(({ key }) => key));
+    const kept = new Set(this.#compactions.flatMap(({ kept }) => kept.map(({ key }) => key)));
     return this.#plan.derived.filter(({ of }) => places?.has(of) !== true && !kept.has(of));
   }
 
