@@ -558,6 +558,36 @@ describe('a compaction', () => {
     expect(store.sessions.calls().map(({ steps, usage }) => [steps, usage.output])).toEqual([[1, 5]]);
   });
 
+  test('is followed by what the tool kept also where that begins with a file that is attached again behind it', () => {
+    const file = (uuid: string, parentUuid: string, second: string): Records[number] => ({
+      ...{ type: 'attachment', uuid, parentUuid, attachment: { type: 'file' } },
+      ...{ rendered: [{ content: 'the file' }], timestamp: `2026-03-12T09:59:${second}.000Z` },
+    });
+    const uuids = ['f1', 'u2', 'a3'];
+    const [begins = {}, summary = {}] = boundary({
+      ...{ trigger: 'manual', preservedSegment: { headUuid: 'f1', anchorUuid: 's1', tailUuid: 'a3' } },
+      preservedMessages: { anchorUuid: 's1', uuids },
+    });
+    const records = [
+      ...before,
+      file('f1', 'a2', '01'),
+      person({ uuid: 'u2', parent: 'f1' }, 'and then?', { timestamp: '2026-03-12T09:59:02.000Z' }),
+      model({ uuid: 'a3', parent: 'u2', id: 'm3' }, [says('so it is')]),
+      ...[{ ...begins, logicalParentUuid: 'a2' }, summary],
+      file('f2', 's1', '59'),
+      person({ uuid: 'u3', parent: 'f2' }, 'go on', late),
+    ];
+    growsAsOne(records);
+    const { store } = imported(records);
+    const texts = view(store.views.entries('s-1')).messages.flatMap(({ content }) =>
+      content.map(({ text }) => text),
+    );
+    expect(texts).toEqual([
+      expect.stringContaining('It was read.'),
+      ...['the file', 'and then?', 'so it is', 'the file', 'go on'],
+    ]);
+  });
+
   test('is followed by what the tool kept also where an attachment comes before its summary', () => {
     const [begins = {}, summary = {}] = boundary({
       ...{ trigger: 'auto', preservedSegment: { headUuid: 'a2', anchorUuid: 's1', tailUuid: 'u2' } },

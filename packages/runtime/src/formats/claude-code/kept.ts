@@ -16,7 +16,7 @@ export function keptTails(turns: readonly TranscriptTurn[]): ReadonlyMap<string,
     const first = turns.slice(0, i).find((one) => keyIn(one, kept) !== undefined);
     const key = first && keyIn(first, kept);
     if (first === undefined || key === undefined) continue;
-    if (!isWrittenAnew(first, turns.slice(i + 1), turn.record)) keeps.set(turn.record.key, key);
+    if (!isWrittenAnew(first, turns.slice(i + 1))) keeps.set(turn.record.key, key);
   }
   return keeps;
 }
@@ -50,19 +50,17 @@ function keyIn(turn: TranscriptTurn, kept: ReadonlySet<string>): string | undefi
   return members.some(({ id }) => id !== undefined && kept.has(id)) ? members[0]?.key : undefined;
 }
 
-/** Whether what a compaction kept follows behind it, before the next one, with its old time. */
-function isWrittenAnew(
-  first: TranscriptTurn,
-  turns: readonly TranscriptTurn[],
-  boundary: CodeRecord,
-): boolean {
-  const since = text(boundary.raw.timestamp);
-  const kept = contentOf(recordOf(first));
+/**
+ * Whether what a compaction kept follows behind it, before the next one, with its old time. A file that is attached again behind
+ * it may say the same, and was read just before the boundary was written.
+ */
+function isWrittenAnew(first: TranscriptTurn, turns: readonly TranscriptTurn[]): boolean {
+  const [kept, since] = [contentOf(recordOf(first)), text(recordOf(first)?.raw.timestamp)];
   for (const turn of turns) {
     if (turn.kind === 'boundary') return false;
     const record = recordOf(turn);
-    const at = text(record?.raw.timestamp);
-    if (since !== undefined && at !== undefined && at < since && contentOf(record) === kept) return true;
+    if (since !== undefined && text(record?.raw.timestamp) === since && contentOf(record) === kept)
+      return true;
   }
   return false;
 }
