@@ -261,30 +261,41 @@ test('a file that was moved, compressed or copied brings nothing twice, and one 
   expect(await user.imports()).toMatchObject({ gone: [], gone_sessions: [], entries: 0 });
 });
 
-test('a copy that came since the last import shares what its source has got meanwhile, whichever is found first', async () => {
-  using at = userWith({ [`${projects}/-srv-app/s2.jsonl`]: transcript('s2', 2) });
-  await at.imports('--yes');
-  const grown = transcript('s2', 6);
-  writeFileSync(at.file('-srv-app/s2.jsonl'), grown);
-  const copied = grown
-    .trimEnd()
-    .split('\n')
-    .map((line) => JSON.parse(line));
-  const own = { ...copied[0], uuid: 's1-own', parentUuid: 's2-11', sessionId: 's1' };
-  const copy = copied.map((one) => ({
-    ...one,
-    sessionId: 's1',
-    forkedFrom: { sessionId: 's2', messageUuid: one.uuid },
-  }));
-  const text = [...copy, own].map((one) => `${JSON.stringify(one)}\n`).join('');
-  writeFileSync(at.file('-srv-app/s1.jsonl'), text);
-  const { files } = (await at.imports()) as { files: readonly { session: string }[] };
-  expect(files.map(({ session }) => session)).toEqual(['s1', 's2']);
-  const shown = await at.home.here(['log', 's1', '--json'], { env: at.env });
-  const entries = json(shown) as unknown as readonly { kind: string; tape: string; meta: { uuid: string } }[];
-  const its = entries.filter(({ kind, tape }) => kind === 'message' && tape.endsWith(':s1'));
-  expect(its.map(({ meta }) => meta.uuid)).toEqual(['s1-own']);
-});
+test.each([
+  ['its file is known', false],
+  ['the last import was killed before it had recorded that', true],
+])(
+  'a copy shares what its source has got since the last import, whichever is found first: %s',
+  async (_, isLost) => {
+    using at = userWith({ [`${projects}/-srv-app/s2.jsonl`]: transcript('s2', 2) });
+    await at.imports('--yes');
+    if (isLost) rmSync(join(at.home.path, 'sources.jsonl'));
+    const grown = transcript('s2', 6);
+    writeFileSync(at.file('-srv-app/s2.jsonl'), grown);
+    const copied = grown
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    const own = { ...copied[0], uuid: 's1-own', parentUuid: 's2-11', sessionId: 's1' };
+    const copy = copied.map((one) => ({
+      ...one,
+      sessionId: 's1',
+      forkedFrom: { sessionId: 's2', messageUuid: one.uuid },
+    }));
+    const text = [...copy, own].map((one) => `${JSON.stringify(one)}\n`).join('');
+    writeFileSync(at.file('-srv-app/s1.jsonl'), text);
+    const { files } = (await at.imports()) as { files: readonly { session: string }[] };
+    expect(files.map(({ session }) => session)).toEqual(['s1', 's2']);
+    const shown = await at.home.here(['log', 's1', '--json'], { env: at.env });
+    const entries = json(shown) as unknown as readonly {
+      kind: string;
+      tape: string;
+      meta: { uuid: string };
+    }[];
+    const its = entries.filter(({ kind, tape }) => kind === 'message' && tape.endsWith(':s1'));
+    expect(its.map(({ meta }) => meta.uuid)).toEqual(['s1-own']);
+  },
+);
 
 test('a file in a folder that cannot be entered for a while is not said to be gone', async () => {
   using user = userWith({ [`${projects}/a/s1.jsonl`]: transcript('s1', 1) });

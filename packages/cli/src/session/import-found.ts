@@ -121,7 +121,8 @@ async function importAll(
       const refused: Pending[] = [];
       let bytes = 0;
       let left = 0;
-      for (const conversation of knownFirst(readable, table.all)) {
+      const isThere = (session: string) => store.sessions.find(session) !== undefined;
+      for (const conversation of knownFirst(readable, table.all, isThere)) {
         if (signal.aborted) {
           left += conversation.toRead.length;
           continue;
