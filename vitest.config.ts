@@ -248,6 +248,7 @@ const lanes = [
     'chat.waiting-children',
     'claude-code.continued',
     'claude-code.program',
+    'claude-code.terminal',
     'claude-code.transcripts',
     'deck.weeks',
     'faults.commands',

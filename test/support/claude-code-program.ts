@@ -106,6 +106,25 @@ export interface ClaudeCodePlace {
   readonly env?: Readonly<Record<string, string>>;
 }
 
+/** The environment of a run of the program. */
+export function claudeCodeEnv({
+  config,
+  url,
+}: Pick<ClaudeCodePlace, 'config' | 'url'>): Record<string, string> {
+  return {
+    PATH: process.env.PATH ?? '',
+    HOME: config,
+    CLAUDE_CONFIG_DIR: config,
+    ANTHROPIC_BASE_URL: url,
+    ANTHROPIC_API_KEY: apiKey,
+    // It may run as root, asks no other server, and prints what can be read.
+    IS_SANDBOX: '1',
+    CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
+    DISABLE_AUTOUPDATER: '1',
+    NO_COLOR: '1',
+  };
+}
+
 /** What a run of the program printed. */
 export interface ClaudeCodeRun {
   readonly status: number | null;
@@ -121,19 +140,7 @@ export function runClaudeCode(
 ): Promise<ClaudeCodeRun> {
   const child = spawn(program, args, {
     cwd: project,
-    env: {
-      PATH: process.env.PATH,
-      HOME: config,
-      CLAUDE_CONFIG_DIR: config,
-      ANTHROPIC_BASE_URL: url,
-      ANTHROPIC_API_KEY: apiKey,
-      // It may run as root, asks no other server, and prints what can be read.
-      IS_SANDBOX: '1',
-      CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
-      DISABLE_AUTOUPDATER: '1',
-      NO_COLOR: '1',
-      ...env,
-    },
+    env: { ...claudeCodeEnv({ config, url }), ...env },
   });
   let [stdout, stderr] = ['', ''];
   child.stdout.on('data', (text: Buffer) => {
