@@ -3,9 +3,12 @@ import { calls, model, person, returns, says } from './transcript.ts';
 
 type Raw = { readonly [field: string]: unknown };
 
-/** What happens in one of the sessions: a turn, at its end or at an earlier one, or a copy of a way of it, which goes on. */
+/**
+ * What happens in one of the sessions: a turn, at its end or at an earlier one, a copy of a way of it, which goes on, or a
+ * compaction, which keeps nothing, or some of the last records (`keep`).
+ */
 export interface Act {
-  readonly what: 'turn' | 'copy' | 'compact' | 'clear';
+  readonly what: 'turn' | 'copy' | 'compact' | 'keep' | 'clear';
   readonly in: number;
   readonly at: number;
   readonly answers: number;
@@ -95,10 +98,12 @@ export function filesOf(
       });
       files.push(copy);
       takeTurn(copy, copy.head, { answers: 1, how: 3 });
-    } else if (act.what === 'compact' && file.head !== null) {
+    } else if ((act.what === 'compact' || act.what === 'keep') && file.head !== null) {
       n += 1;
       const boundary = { type: 'system', subtype: 'compact_boundary', uuid: `c${n}`, parentUuid: null };
-      write(file, { ...boundary, logicalParentUuid: file.head, compactMetadata: { trigger: 'manual' } });
+      const kept = act.what === 'keep' ? keptBefore(file, `s${n}`, act.how % 7) : {};
+      const compactMetadata = { trigger: 'manual', ...kept };
+      write(file, { ...boundary, logicalParentUuid: file.head, compactMetadata });
       write(file, person({ uuid: `s${n}`, parent: `c${n}` }, `summary ${n}`, { isCompactSummary: true }));
       file.head = `s${n}`;
       file.heads.push(`s${n}`);
@@ -108,6 +113,23 @@ export function filesOf(
     }
   }
   return files.map(({ records }) => records);
+}
+
+/** What a compaction keeps: the last records of the way to its place, back to a boundary at most. */
+function keptBefore({ records, head }: File, anchorUuid: string, count: number): Raw {
+  const byId = new Map(records.map((one) => [String(one.uuid), one]));
+  const uuids: string[] = [];
+  for (let at = byId.get(head ?? ''); at !== undefined && uuids.length <= count; ) {
+    if (at.subtype === 'compact_boundary' || at.isCompactSummary === true) break;
+    uuids.unshift(String(at.uuid));
+    at = byId.get(String(at.parentUuid));
+  }
+  const [headUuid] = uuids;
+  if (headUuid === undefined) return {};
+  return {
+    preservedSegment: { headUuid, anchorUuid, tailUuid: uuids.at(-1) },
+    preservedMessages: { anchorUuid, uuids },
+  };
 }
 
 function newFile(n: number): File {

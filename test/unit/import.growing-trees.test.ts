@@ -613,6 +613,68 @@ describe('a compaction', () => {
     ]);
   });
 
+  describe('comes again before what was typed anew within what it kept', () => {
+    const turn = (uuid: string, parent: string, time: string): Records =>
+      [
+        person({ uuid, parent }, uuid),
+        model({ uuid: `${uuid}-a`, parent: uuid, id: uuid }, [says(`did ${uuid}`)]),
+      ].map((one, i) => ({ ...one, timestamp: `2026-03-12T${time}:0${i}.000Z` }));
+    const kept = {
+      preservedSegment: { headUuid: 'a2', anchorUuid: 's1', tailUuid: 'three' },
+      preservedMessages: { anchorUuid: 's1', uuids: ['a2', 'two', 'two-a', 'three'] },
+    };
+    const asked = [
+      ...before.map((one, i) => ({ ...one, timestamp: `2026-03-12T09:40:0${i}.000Z` })),
+      ...turn('two', 'a2', '09:50'),
+    ];
+    const [three = {}, answer = {}] = turn('three', 'two-a', '09:59');
+    const compaction = [three, ...boundary(kept), { ...answer, parentUuid: 's1' }];
+    const compacted = [...asked, ...compaction];
+    /** What each session shows. */
+    const shownIn = (records: Records) => {
+      growsAsOne(records);
+      const { store } = imported(records);
+      expect([...store.verify()]).toEqual([]);
+      return store.sessions
+        .list({ all: true })
+        .map(({ session }) =>
+          view(store.views.entries(session)).messages.flatMap(({ content }) =>
+            content.map(({ text }) =>
+              String(text).replace(/^The conversation.*<summary>\n|\n<\/summary>$/gs, ''),
+            ),
+          ),
+        )
+        .toSorted((a, b) => a.length - b.length || (a.join() < b.join() ? -1 : 1));
+    };
+
+    test('in place of the prompt that it preceded', () => {
+      const records = [...compacted, ...turn('four', 'two-a', '11:01'), ...turn('five', 'four-a', '11:02')];
+      expect(shownIn(records)).toEqual([
+        ['It was read.', 'read', 'two', 'did two', 'three', 'did three'],
+        ['It was read.', 'read', 'two', 'did two', 'four', 'did four', 'five', 'did five'],
+      ]);
+    });
+
+    test('in several places', () => {
+      const others = [...turn('four', 'two-a', '11:01'), ...turn('five', 'a2', '11:02')];
+      expect(shownIn([...compacted, ...others, ...turn('six', 'two-a', '11:03')])).toEqual([
+        ['It was read.', 'read', 'five', 'did five'],
+        ['It was read.', 'read', 'two', 'did two', 'four', 'did four'],
+        ['It was read.', 'read', 'two', 'did two', 'six', 'did six'],
+        ['It was read.', 'read', 'two', 'did two', 'three', 'did three'],
+      ]);
+    });
+
+    test('unless that was typed before it, or behind what it summed up', () => {
+      const earlier = [...asked, ...turn('four', 'two-a', '09:55'), ...compaction];
+      expect(shownIn(earlier)).toContainEqual(
+        expect.arrayContaining(['read it', 'read', 'two', 'did two', 'four', 'did four']),
+      );
+      const behind = [...compacted, ...turn('four', 'r1', '11:01')];
+      expect(shownIn(behind)).toContainEqual(expect.arrayContaining(['read it', 'four', 'did four']));
+    });
+  });
+
   test('is followed by what the tool kept where it was', () => {
     const records = [
       ...before,

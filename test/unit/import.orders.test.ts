@@ -66,6 +66,7 @@ describe.each([
   ['turns and copies', ['turn', 'turn', 'turn', 'copy'], true],
   ['turns and copies whose records name few requests', ['turn', 'turn', 'turn', 'copy'], false],
   ['turns, copies and compactions', ['turn', 'turn', 'turn', 'copy', 'compact'], true],
+  ['turns, copies, and compactions that keep some of them', ['turn', 'turn', 'turn', 'copy', 'keep'], true],
   ['turns, copies and prompts behind a /clear', ['turn', 'turn', 'turn', 'copy', 'clear'], true],
 ] as const)('files of %s', (_, what, requests) => {
   test('end as the same sessions in the same tree, and cost the same, in any order and any pieces', () => {

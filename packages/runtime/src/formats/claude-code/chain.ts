@@ -1,6 +1,6 @@
 import type { DerivedEdge } from '../../plan/plan.ts';
 import { ByRecord } from './by-record.ts';
-import { lastKept } from './kept.ts';
+import { segmentOf } from './kept.ts';
 import { type CodeRecord, isBoundary, isSummary } from './records.ts';
 
 /** The records of a file as a forest. */
@@ -85,13 +85,13 @@ function reasonOf(
  * Returns the records that are the first ones of circles since, as only a damaged file has them.
  */
 function followKept(chained: readonly CodeRecord[], parents: ByRecord<CodeRecord>): ReadonlySet<CodeRecord> {
-  const boundaries = chained.filter(isBoundary).map((boundary) => ({ boundary, ...lastKept(boundary) }));
-  const wanted = new Set(boundaries.flatMap(({ last, anchor }) => [last, anchor]));
+  const boundaries = chained.filter(isBoundary).map((boundary) => ({ boundary, ...segmentOf(boundary) }));
+  const wanted = new Set(boundaries.flatMap(({ tail, anchor }) => [tail, anchor]));
   const named = new Map(chained.filter(({ id }) => wanted.has(id)).map((one) => [one.id, one]));
   named.delete(undefined);
   const summaries = new Map<number | undefined, CodeRecord>();
-  for (const { boundary, last: id, anchor } of boundaries) {
-    const [last, summary] = [named.get(id), named.get(anchor)];
+  for (const { boundary, tail, anchor } of boundaries) {
+    const [last, summary] = [named.get(tail), named.get(anchor)];
     if (last === undefined || last.ordinal > boundary.ordinal) continue;
     if (summary !== undefined && summary.ordinal > boundary.ordinal) summaries.set(last.ordinal, summary);
     const summedUp = parents.get(boundary);

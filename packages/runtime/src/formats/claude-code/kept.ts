@@ -21,25 +21,27 @@ export function keptTails(turns: readonly TranscriptTurn[]): ReadonlyMap<string,
   return keeps;
 }
 
-/** The uuids of the records that a compaction kept. */
-function keptBy({ raw }: CodeRecord): ReadonlySet<string> {
-  const { preservedMessages, preservedSegment } = isObject(raw.compactMetadata) ? raw.compactMetadata : {};
+/** The uuids of the records that a compaction kept, as far as it lists them. */
+export function keptBy({ raw }: Pick<CodeRecord, 'raw'>): ReadonlySet<string> {
+  const { preservedMessages } = isObject(raw.compactMetadata) ? raw.compactMetadata : {};
   const listed = isObject(preservedMessages) ? preservedMessages.uuids : undefined;
-  const head = isObject(preservedSegment) ? text(preservedSegment.headUuid) : undefined;
+  const { head } = segmentOf({ raw });
   const ids = Array.isArray(listed) ? listed.flatMap((one) => text(one) ?? []) : [];
   return new Set(head === undefined ? ids : [...ids, head]);
 }
 
-/** The uuids of the last record that a compaction kept, and of the one behind which that stands: its summary. */
-export function lastKept({ raw }: Pick<CodeRecord, 'raw'>): {
-  readonly last: string | undefined;
+/** The uuids of the first and the last record that a compaction kept, and of the one behind which these stand: its summary. */
+export function segmentOf({ raw }: Pick<CodeRecord, 'raw'>): {
+  readonly head: string | undefined;
+  readonly tail: string | undefined;
   readonly anchor: string | undefined;
 } {
   const { preservedMessages, preservedSegment } = isObject(raw.compactMetadata) ? raw.compactMetadata : {};
   const segment = isObject(preservedSegment) ? preservedSegment : {};
   const { uuids, anchorUuid } = isObject(preservedMessages) ? preservedMessages : {};
   return {
-    last: text(segment.tailUuid) ?? (Array.isArray(uuids) ? text(uuids.at(-1)) : undefined),
+    head: text(segment.headUuid),
+    tail: text(segment.tailUuid) ?? (Array.isArray(uuids) ? text(uuids.at(-1)) : undefined),
     anchor: text(segment.anchorUuid) ?? text(anchorUuid),
   };
 }

@@ -1,11 +1,12 @@
 import { ByRecord } from './by-record.ts';
 import { type Chain, pathTo } from './chain.ts';
+import { type CompactedPath, CompactionsAgain } from './compactions-again.ts';
 import { Places } from './places.ts';
 import { type CodeRecord, canEnd, isBoundary, isSummary } from './records.ts';
 import { type AnswerRecords, answerRecordsOf, messageId } from './turns.ts';
 
 /** One way through a tree, from its root. */
-export interface TreePath {
+export interface TreePath extends CompactedPath {
   /** Its steps behind those that it has in common with the path from which it forks. */
   readonly own: readonly CodeRecord[];
   /** The number of steps that it has in common with that; 0 for the path to the head. */
@@ -29,8 +30,9 @@ export function pathsOf(
   const head = headOf(tree, tips, chain);
   const places = new Places();
   if (head === undefined) return { paths: [], places };
-  const first = pathTo(head, chain);
-  const paths: Omit<TreePath, 'hanging'>[] = [{ own: first, shared: 0 }];
+  const compactions = new CompactionsAgain(tree, chain);
+  const first = compactions.on(pathTo(head, chain));
+  const paths: Omit<TreePath, 'hanging'>[] = [{ ...first, shared: 0 }];
   places.add(first, 0);
   let answers: AnswerRecords | undefined;
   const silent = new Set<CodeRecord>();
@@ -46,10 +48,10 @@ export function pathsOf(
       for (const record of own) silent.add(record);
       continue;
     }
-    own.reverse();
+    const steps = compactions.on(own.reverse(), at);
     const shared = at === undefined ? 0 : (places.depthOf(at) ?? 0) + 1;
-    places.add(own, shared, from);
-    paths.push({ own, shared, from });
+    places.add(steps, shared, from);
+    paths.push({ ...steps, shared, from });
   }
   const hanging = hangingIn(silent, places, chain);
   return { paths: paths.map((path) => ({ ...path, hanging })), places };

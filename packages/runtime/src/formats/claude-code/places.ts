@@ -1,4 +1,5 @@
 import { ByRecord } from './by-record.ts';
+import type { CompactedPath } from './compactions-again.ts';
 import type { CodeRecord } from './records.ts';
 
 /** Where the records of a tree are on the ways through it: each way has what the one that it forks from has before there. */
@@ -7,9 +8,10 @@ export class Places {
   readonly #depths = new ByRecord<number>();
   readonly #ways: { readonly shared: number; readonly from: number | undefined }[] = [];
 
-  /** Adds a way. @param own its steps behind those that it shares */
-  add(own: readonly CodeRecord[], shared: number, from?: number): void {
+  /** Adds a way: its steps behind those that it shares. Those that it has again are at home on another one. */
+  add({ own, again }: CompactedPath, shared: number, from?: number): void {
     for (const [i, record] of own.entries()) {
+      if (again.has(record)) continue;
       this.#owners.set(record, this.#ways.length);
       this.#depths.set(record, shared + i);
     }

@@ -75,11 +75,12 @@ export function planFile(
   for (const [t, tree] of ways.entries()) {
     const made: MadeWay[] = [];
     for (const [p, { path, conversation }] of tree.ways.entries()) {
-      const [first] = path.own;
+      const own = path.again.size === 0 ? path.own : path.own.filter((one) => !path.again.has(one));
+      const [first] = own;
       const isRoot = p === 0;
       const id = isRoot ? (t === 0 ? key : `${key}/clear:${first?.key}`) : `${key}/branch:${first?.key}`;
       const parent = isRoot ? before : made[path.from ?? 0]?.plan;
-      derived.push(...edgesOf(path.own, id, links));
+      derived.push(...edgesOf(own, id, links));
       if (isRoot && t > 0 && parent !== undefined)
         derived.push({
           ...{ conversation: id, of: id, from: parent.key, why: 'cleared' },
