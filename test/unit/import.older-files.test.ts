@@ -103,6 +103,42 @@ describe('an older file of a session hides nothing that a newer one brought', ()
   });
 });
 
+test('an older file that names no call of a subagent leaves it under the session that has its call', async () => {
+  const { newer, older, store, read } = places();
+  const at = (n: number) => ({ sessionId: id, timestamp: `2026-03-01T11:00:0${n}.000Z` });
+  const asked = { ...person({ uuid: 'x1' }, 'look it up'), agentId: 'x', isSidechain: true };
+  const agent = [
+    asked,
+    { ...model({ uuid: 'x2', parent: 'x1' }, [says('found')]), agentId: 'x', isSidechain: true },
+  ];
+  const returned = {
+    ...person({ uuid: 'r4', parent: 'a4' }, [returns('t4')]),
+    toolUseResult: { agentId: 'x' },
+  };
+  const cleared = [
+    person({ uuid: 'u4' }, 'and now'),
+    model({ uuid: 'a4', parent: 'u4' }, [calls('t4')]),
+    returned,
+    model({ uuid: 'a5', parent: 'r4' }, [says('so it is')]),
+  ];
+  const write = (path: string, all: readonly object[]) => {
+    const folder = join(path.replace(/\.jsonl$/, ''), 'subagents');
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, 'agent-x.jsonl'), jsonl(agent.map((one, i) => ({ ...one, ...at(i + 2) }))));
+    writeFileSync(path, jsonl(all.map((one, i) => ({ ...one, ...at(i) }))));
+  };
+  write(newer, [...records.slice(0, 2), ...cleared]);
+  await read(join(newer, '..'));
+  const place = () => store.sessions.find('agent-x');
+  const before = place();
+  expect(before?.link?.parent ?? before?.parent).toBe(`${id}-clear-u4`);
+  write(older, [...records.slice(0, 2), ...cleared.slice(0, 2)]);
+  // So that is not as it was read, and nothing says of the older one that it is the beginning of that.
+  utimesSync(newer, 20, 20);
+  await read(join(older, '..'));
+  expect(place()).toEqual(before);
+});
+
 test('a file that caught up with the one of another machine, by its end in a branch, goes on in its session', async () => {
   // Two machines import into one home, and neither knows the files of the other.
   const { newer, older, store, read, other } = places();

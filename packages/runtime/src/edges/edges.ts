@@ -56,7 +56,7 @@ export function linkSessions(
   { conversations, copies }: Pick<ImportPlan, 'conversations'> & { readonly copies: boolean },
 ): void {
   const derived = new Map(plan.derived.filter(isBetween).map((edge) => [edge.of, edge]));
-  const isOlder = sessionsOf(plan.conversations[0]?.key ?? '')?.isBehind === true;
+  const isOlder = plan.conversations.some(({ key }) => sessionsOf(key)?.isBehind === true);
   for (const conversation of conversations) {
     const { key, kind, parent } = conversation;
     const placed = sessionsOf(key);
