@@ -24,7 +24,7 @@ export function beginsLike(
   const copies = copiesIn(store);
   const mains = key === undefined ? [] : copies.mains(key);
   // A branch of its own source may be what it shows by now.
-  const continuing = copies
+  const continuing = copies.tools
     .continuing(base.session)
     .flatMap(({ id, source }) => (kind === 'main' && source === sourceOf(format, own) ? [] : id));
   const first = conversation.spine[0]?.key ?? '';

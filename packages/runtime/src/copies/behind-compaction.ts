@@ -194,7 +194,8 @@ export function behindCompaction(conversation: ConversationPlan, beginning: Begi
   const [boundary, ...rest] = spine.slice(Math.max(0, at));
   if (at === -1 || boundary === undefined) return conversation;
   const before = beginning.before.filter(({ seq }) => seq > (base?.cut ?? 0));
-  const keys = new Set(before.flatMap((entry) => (kept.includes(entry) ? [] : entry.key)));
+  const repeated = new Set(kept);
+  const keys = new Set(before.flatMap((entry) => (repeated.has(entry) ? [] : entry.key)));
   const hasBegun = spine.slice(0, at).every((draft) => keys.delete(draft.key ?? '')) && keys.size === 0;
   if (at > 0 && !hasBegun) return conversation;
   const behind = from && behindOwnWork(conversation, at, { ...from, named });
@@ -245,7 +246,7 @@ function behindOwnWork(
   };
 }
 
-/** The place of what is behind some drafts, where what a compaction keeps, behind the first one, is none of them. */
+/** The place behind some drafts once those are taken out that a compaction keeps, which follow the first one. */
 function behindKept(after: number, kept: number): number {
   return Math.max(Math.min(after, 1), after - kept);
 }

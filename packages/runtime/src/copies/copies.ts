@@ -91,16 +91,10 @@ class Copies {
     return [...new Set([...mains, ...ids])];
   }
 
-  /** The sessions of a session of a tool beside the main one, without subagents, by their ids, and their conversations. */
-  branchesOf(source: string): readonly (readonly [id: string, conversation: string])[] {
+  /** The conversations by the sessions of tools from which they came. */
+  get tools(): ToolSessions {
     this.#readOn();
-    return this.#ofTools.branchesOf(source);
-  }
-
-  /** The sessions that continue an exported one, by its id. */
-  continuing(exported: string): ReturnType<ToolSessions['continuing']> {
-    this.#readOn();
-    return this.#ofTools.continuing(exported);
+    return this.#ofTools;
   }
 
   /** The session of a tool from which a session came. */
@@ -215,12 +209,6 @@ class Copies {
     this.#unread.noteOthers();
     this.#readOn();
     return this.#erased;
-  }
-
-  /** The sessions that begin behind a `/clear` of the run that began with a session of a tool, in the order of their times. */
-  clearedIn(run: string): readonly string[] {
-    this.#readOn();
-    return this.#ofTools.clearedIn(run);
   }
 
   /** Whether a session names another one, by its id, as that of which it is a copy. */

@@ -30,7 +30,7 @@ function readKeys(
   main: string,
 ): ReadonlyMap<string, string> {
   const copies = copiesIn(store);
-  const ids = [main, ...copies.branchesOf(sourceOf(format, session)).map(([id]) => id)];
+  const ids = [main, ...copies.tools.branchesOf(sourceOf(format, session)).map(([id]) => id)];
   const keys = new Map<string, string>();
   for (const id of ids) {
     const last = lastResumed(store, id);

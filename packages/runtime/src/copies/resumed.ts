@@ -116,7 +116,7 @@ function inheritedBy(
 ): Inherited | undefined {
   const copies = copiesIn(store);
   const source = sourceOf(format, session);
-  const [id] = copies.branchesOf(source).find(([, conversation]) => conversation === key) ?? [''];
+  const [id] = copies.tools.branchesOf(source).find(([, conversation]) => conversation === key) ?? [''];
   let at = kind === 'branch' ? store.sessions.find(id) : undefined;
   for (
     let cut = Number.POSITIVE_INFINITY;

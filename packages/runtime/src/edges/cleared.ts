@@ -20,7 +20,7 @@ export function placeRun(
   if (info === undefined) return;
   if (clearedFrom !== undefined) noteRun(store, info, { format, run: clearedFrom });
   const run = clearedFrom ?? own;
-  const cleared = copiesIn(store).clearedIn(sourceOf(format, run));
+  const cleared = copiesIn(store).tools.clearedIn(sourceOf(format, run));
   if (cleared.length === 0) return;
   const began = sessionOf(store, { format, session: run });
   let before = began;

@@ -13,7 +13,7 @@ export function countedTree(
   const main = sessionOf(store, { format, session });
   const under = main === undefined ? [] : store.sessions.list({ under: main.id, kind: 'session', all: true });
   // What continues an export is forked from that, as its branches are.
-  const branches = copies.branchesOf(sourceOf(format, session)).map(([id]) => id);
+  const branches = copies.tools.branchesOf(sourceOf(format, session)).map(([id]) => id);
   const others = new Set([...under.map(({ id }) => id), ...branches]);
   const isAlone = others.size === 0 && !conversations.some(({ kind }) => kind === 'branch');
   if (isAlone) return undefined;

@@ -39,7 +39,7 @@ export function asOlderCopy(
  */
 function branchesOf(store: HomeStore, { plan, conversation, from }: Writing): readonly string[] {
   const copies = copiesIn(store);
-  const branches = copies.branchesOf(sourceOf(plan.format, plan.session)).map(([id]) => id);
+  const branches = copies.tools.branchesOf(sourceOf(plan.format, plan.session)).map(([id]) => id);
   const settled = { ...conversation, spine: conversation.spine.slice(0, conversation.settled) };
   const family = copies.family(firstKeyIn(conversation));
   const other = family && showing(family, settled);
