@@ -28,8 +28,8 @@ export function deleteReturned(
   const [copies, resemblance] = [copiesIn(store), resemblanceIn(store)];
   const keys = new Set(conversations.map(({ key }) => key));
   const ids = new Set(sessions.flatMap((name) => store.sessions.find(name)?.id ?? []));
-  const gone = copies
-    .tools.branchesOf(sourceOf(format, session))
+  const gone = copies.tools
+    .branchesOf(sourceOf(format, session))
     .filter(([id, conversation]) => !ids.has(id) && !keys.has(conversation.replace(/#\d+$/, '')));
   const left = new Set(gone.map(([id]) => id));
   const visit = (id: string): void => {

@@ -199,21 +199,30 @@ export async function heldBy(path: string, sources: readonly Source[]): Promise<
 
 /**
  * Finds the source whose file begins with all that a file holds, as an older copy of it does, and is as it was read. Undefined
- * where no source is like that, and for a file that cannot be read. Reads as much of the source as the file has.
+ * where no source is like that, and for a file that cannot be read. Reads as much of the source as the file has, and nothing
+ * where each source is shorter, as that of a file which has grown.
  */
 export async function olderThan(path: string, sources: readonly Source[]): Promise<Held | undefined> {
-  if (sources.length === 0) return undefined;
+  const there = sources.filter((source) => {
+    const facts = factsAt(source.path);
+    return facts !== undefined && isUnchanged(source, facts);
+  });
+  if (there.length === 0) return undefined;
   try {
     const file = openFile(path);
     try {
+      const compression = compressionIn(file);
+      const isPlain = (source: Source) => source.compression === undefined && compression === undefined;
+      const left = there.filter((source) => !isPlain(source) || source.size >= file.facts.size);
+      if (left.length === 0) return undefined;
       const all = new ContentDigest(beginning.digest);
       for await (const chunk of contentOf(file)) all.pushAll(chunk);
       const digest = all.value();
-      for (const source of sources) {
+      for (const source of left) {
         if (digest.size === 0 || !(await beginsWith(source, digest))) continue;
         // What has no newline at its end, as a file of one object, is in no digest that is kept.
         const as = source.compression === undefined && source.size === digest.size ? 'copied' : 'version';
-        return { as, source, compression: compressionIn(file), read: await stateOf(file) };
+        return { as, source, compression, read: await stateOf(file) };
       }
       return undefined;
     } finally {
