@@ -27,6 +27,12 @@ const spines = (records: Records): (readonly [string, ...string[]])[] =>
 const views = (store: SqliteTapeStore, { conversations }: ImportPlan): string[] =>
   conversations.map(({ name }) => JSON.stringify(view(store.views.entries(name)).messages));
 
+/** The texts that a session shows to a model, summaries without their frames. */
+const textsIn = (store: SqliteTapeStore, session = 's-1'): string[] =>
+  view(store.views.entries(session)).messages.flatMap(({ content }) =>
+    content.map(({ text }) => String(text).replace(/^The conversation.*<summary>\n|\n<\/summary>$/gs, '')),
+  );
+
 /** How branches are listed: their titles, and when something was last said, where their records tell. */
 const listed = (store: SqliteTapeStore, { conversations }: ImportPlan) => {
   const infos = new Map(store.sessions.list({ all: true, titles: true }).map((info) => [info.session, info]));
@@ -579,10 +585,7 @@ describe('a compaction', () => {
     ];
     growsAsOne(records);
     const { store } = imported(records);
-    const texts = view(store.views.entries('s-1')).messages.flatMap(({ content }) =>
-      content.map(({ text }) => text),
-    );
-    expect(texts).toEqual([
+    expect(textsIn(store)).toEqual([
       expect.stringContaining('It was read.'),
       ...['the file', 'and then?', 'so it is', 'the file', 'go on'],
     ]);
@@ -604,10 +607,7 @@ describe('a compaction', () => {
     ];
     growsAsOne(records);
     const { store } = imported(records);
-    const texts = view(store.views.entries('s-1')).messages.flatMap(({ content }) =>
-      content.map(({ text }) => text),
-    );
-    expect(texts).toEqual([
+    expect(textsIn(store)).toEqual([
       expect.stringContaining('It was read.'),
       ...['read', 'and then?', 'a new day', 'so it is'],
     ]);
@@ -637,13 +637,7 @@ describe('a compaction', () => {
       expect([...store.verify()]).toEqual([]);
       return store.sessions
         .list({ all: true })
-        .map(({ session }) =>
-          view(store.views.entries(session)).messages.flatMap(({ content }) =>
-            content.map(({ text }) =>
-              String(text).replace(/^The conversation.*<summary>\n|\n<\/summary>$/gs, ''),
-            ),
-          ),
-        )
+        .map(({ session }) => textsIn(store, session))
         .toSorted((a, b) => a.length - b.length || (a.join() < b.join() ? -1 : 1));
     };
 
@@ -738,10 +732,6 @@ describe('a part of a conversation that the user had summed up', () => {
   ];
   const uuidsOf = (...names: readonly string[]) =>
     names.flatMap((one) => [`${one}-u`, `${one}-r`, `${one}-a`]);
-  const textsOf = (store: SqliteTapeStore) =>
-    view(store.views.entries('s-1')).messages.flatMap(({ content }) =>
-      content.map((part) => String(part.text).replace(/^The conversation.*<summary>\n|\n<\/summary>$/gs, '')),
-    );
 
   test('up to a prompt: the summary is followed by all from that prompt on, which is no branch', () => {
     const kept = { head: 'two-u', tail: 'three-a', anchor: 's1', uuids: uuidsOf('two', 'three') };
@@ -749,7 +739,7 @@ describe('a part of a conversation that the user had summed up', () => {
     growsAsOne(records);
     const { store, plan } = imported(records);
     expect(plan.conversations).toHaveLength(1);
-    expect(textsOf(store)).toEqual([
+    expect(textsIn(store)).toEqual([
       ...[
         'It was done.',
         'reminder of two',
@@ -769,7 +759,7 @@ describe('a part of a conversation that the user had summed up', () => {
     growsAsOne(records);
     const { store, plan } = imported(records);
     expect(plan.conversations.map(({ kind }) => kind)).toEqual(['main', 'branch']);
-    expect(textsOf(store)).toEqual([
+    expect(textsIn(store)).toEqual([
       ...['reminder of one', 'ask one', 'did one', 'a model', 'It was done.', 'go on'],
     ]);
   });

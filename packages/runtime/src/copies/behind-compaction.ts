@@ -1,12 +1,13 @@
-import type { Draft, Entry, HomeStore, Seq, SessionInfo } from '@tapedeck/tape';
-import { commonOf, knownAs, spineOf } from '../imported/change.ts';
+import type { Draft, HomeStore, Seq, SessionInfo } from '@tapedeck/tape';
+import { knownAs, spineOf } from '../imported/change.ts';
 import { isErased, withoutContent } from '../imported/erased.ts';
-import { importedIn, isOfImport, isSaid, type Shown } from '../imported/imported.ts';
-import { keyOf } from '../imported/keys.ts';
+import { importedIn, type Shown } from '../imported/imported.ts';
 import { mainOf, type Origins, sourceNamedBy } from '../imported/origins.ts';
 import { DraftMaker, LaterDraft, outlineOf, wholeDraft } from '../plan/later-draft.ts';
 import type { ConversationPlan, ImportPlan } from '../plan/plan.ts';
+import { type Behind, behindOwnWork, forkedBehind } from './behind-own-work.ts';
 import { copiesIn } from './copies.ts';
+import { behindKept, placed } from './placed.ts';
 
 /** A compaction that a copy has of its source, where that has it. */
 interface Beginning {
@@ -24,13 +25,6 @@ interface Beginning {
   readonly named: (boundary: Draft) => Draft;
   /** Where something precedes it that no source has: how a copy is forked behind it. */
   readonly from: Behind | undefined;
-}
-
-/** The session that a copy is forked from behind a compaction, what that shows from it on, and what the compaction keeps. */
-interface Behind {
-  readonly session: string;
-  readonly shown: readonly Shown[];
-  readonly kept: readonly Entry[];
 }
 
 /**
@@ -117,25 +111,6 @@ function beginningOf(
   };
 }
 
-/**
- * How a copy is forked behind a compaction that follows own work: no draft can say that again. Undefined without such work.
- * @param shown what the session shows from the compaction on
- */
-function forkedBehind(store: HomeStore, session: string, shown: readonly Shown[]): Behind | undefined {
-  const id = store.sessions.find(session)?.id;
-  const [boundary] = shown;
-  if (id === undefined || boundary === undefined) return undefined;
-  const { seq, ref = seq } = boundary;
-  const kept: Entry[] = [];
-  let hasOwnWork = false;
-  for (const entry of store.views.entries(session, { at: seq - 1, policy: 'full' })) {
-    if (!isSaid(entry)) continue;
-    hasOwnWork ||= entry.key === undefined || !isOfImport(entry);
-    if (entry.seq >= ref) kept.push(entry);
-  }
-  return hasOwnWork ? { session: id, shown, kept } : undefined;
-}
-
 /** What makes drafts of the entries of a session, which read them when their content is taken. */
 function draftsIn(store: HomeStore, session: string): (entry: Shown) => Draft {
   const maker = new DraftMaker(({ seq, key }: Shown) => {
@@ -208,55 +183,5 @@ export function behindCompaction(conversation: ConversationPlan, beginning: Begi
     ...placed(conversation, (after) => Math.max(0, behindBoundary(after))),
     spine: [...before.map(beginning.draftOf), named(boundary), ...rest.slice(kept.length)],
     keeps: new Map([...conversation.keeps, ...beginning.keeps]),
-  };
-}
-
-/**
- * A conversation without what it has in common with the session that it is forked from, up to its compaction and behind that;
- * undefined where that has another compaction.
- * @param at the place of the compaction
- */
-function behindOwnWork(
-  conversation: ConversationPlan,
-  at: number,
-  { session, shown, kept, named }: Behind & Pick<Beginning, 'named'>,
-): ConversationPlan | undefined {
-  const [boundary, ...rest] = conversation.spine.slice(at);
-  if (boundary === undefined) return undefined;
-  const isKept = (entry: Entry, { key = '', kind }: Partial<Draft> = {}) =>
-    conversation.exported?.get(key) === entry.hash ||
-    (entry.key !== undefined && kind === entry.kind && keyOf(entry) === key);
-  const isRepeated = kept.every((entry, i) => isKept(entry, rest[i]));
-  if (!isRepeated || (at > 0 && kept.length === 0)) return undefined;
-  const spine = [named(boundary), ...rest.slice(kept.length)];
-  const places = new Map(kept.map(({ seq }, i) => [rest[i]?.key ?? '', seq]));
-  const [first] = places.keys();
-  const keeps = new Map(conversation.keeps);
-  if (first !== undefined) keeps.set(boundary.key ?? '', first);
-  const whole = { ...conversation, spine, keeps };
-  let same = commonOf({ ...whole, base: { session, cut: (shown[0]?.seq ?? 1) - 1, places } }, shown);
-  // Between a call and its last result nothing can be cut.
-  while (same > 0 && [spine[same], shown[same]].some((next) => next?.kind === 'tool-result')) same -= 1;
-  const last = shown[same - 1];
-  if (last === undefined) return undefined;
-  for (const [i, { key = '' }] of spine.slice(0, same).entries()) places.set(key, shown[i]?.seq ?? 0);
-  return {
-    ...placed(whole, (after) => Math.max(0, behindKept(after - at, kept.length) - same)),
-    ...{ spine: spine.slice(same), base: { session, cut: last.seq, places } },
-  };
-}
-
-/** The place behind some drafts once those are taken out that a compaction keeps, which follow the first one. */
-function behindKept(after: number, kept: number): number {
-  return Math.max(Math.min(after, 1), after - kept);
-}
-
-/** A conversation whose drafts have other places. */
-function placed(conversation: ConversationPlan, placeOf: (after: number) => number): ConversationPlan {
-  const { settled, asides } = conversation;
-  return {
-    ...conversation,
-    settled: placeOf(settled),
-    asides: asides.map(({ draft, after }) => ({ draft, after: placeOf(after) })),
   };
 }

@@ -62,8 +62,10 @@ export function linkSessions(
     const placed = sessionsOf(key);
     if (placed === undefined) continue;
     const { session } = placed;
-    if (kind === 'main' && copies) placeCopy(store, plan, placed);
-    if (kind === 'main' && copies) placeRun(store, plan, session);
+    if (kind === 'main' && copies) {
+      placeCopy(store, plan, placed);
+      placeRun(store, plan, session);
+    }
     if (kind === 'main') placeExported(store, plan, session);
     if (kind === 'cleared') titleShown(store, session);
     const written = parent === undefined ? undefined : sessionsOf(parent.key)?.session;

@@ -1,6 +1,6 @@
 import type { DerivedEdge } from '../../plan/plan.ts';
 import { ByRecord } from './by-record.ts';
-import { segmentOf } from './kept.ts';
+import { keptBy } from './kept.ts';
 import { type CodeRecord, isBoundary, isSummary } from './records.ts';
 
 /** The records of a file as a forest. */
@@ -85,7 +85,7 @@ function reasonOf(
  * Returns the records that are the first ones of circles since, as only a damaged file has them.
  */
 function followKept(chained: readonly CodeRecord[], parents: ByRecord<CodeRecord>): ReadonlySet<CodeRecord> {
-  const boundaries = chained.filter(isBoundary).map((boundary) => ({ boundary, ...segmentOf(boundary) }));
+  const boundaries = chained.filter(isBoundary).map((boundary) => ({ boundary, ...keptBy(boundary) }));
   const wanted = new Set(boundaries.flatMap(({ tail, anchor }) => [tail, anchor]));
   const named = new Map(chained.filter(({ id }) => wanted.has(id)).map((one) => [one.id, one]));
   named.delete(undefined);

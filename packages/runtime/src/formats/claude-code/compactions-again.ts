@@ -1,6 +1,6 @@
 import { ByRecord } from './by-record.ts';
 import type { Chain } from './chain.ts';
-import { keptBy, segmentOf } from './kept.ts';
+import { keptBy } from './kept.ts';
 import { type CodeRecord, isBoundary, isSummary } from './records.ts';
 
 /** A part of a path with the compactions that come again on it. */
@@ -52,12 +52,12 @@ export class CompactionsAgain {
   /** The boundary, what leads from it to the summary, and that, if it kept a record, and is not above it. */
   #between(last: CodeRecord, boundary: CodeRecord): readonly CodeRecord[] {
     this.#byId ??= new Map(this.#tree.map((record) => [record.id, record]));
-    const { head, tail, anchor } = segmentOf(boundary);
+    const { uuids, head, tail, anchor } = keptBy(boundary);
     // "Summarize from here" names itself there: what it kept is before all of it.
     const steps = this.#steps(this.#byId.get(anchor), boundary);
     if (!isSummary(steps.at(-1) ?? boundary)) return [];
     const isKept =
-      (last.id !== undefined && keptBy(boundary).has(last.id)) ||
+      (last.id !== undefined && uuids.has(last.id)) ||
       this.#steps(this.#byId.get(tail), this.#byId.get(head)).includes(last);
     return isKept && this.#isBefore(last, boundary) ? steps : [];
   }

@@ -12,7 +12,7 @@ export function keptTails(turns: readonly TranscriptTurn[]): ReadonlyMap<string,
   const keeps = new Map<string, string>();
   for (const [i, turn] of turns.entries()) {
     if (turn.kind !== 'boundary') continue;
-    const kept = keptBy(turn.record);
+    const { uuids: kept } = keptBy(turn.record);
     const first = turns.slice(0, i).find((one) => keyIn(one, kept) !== undefined);
     const key = first && keyIn(first, kept);
     if (first === undefined || key === undefined) continue;
@@ -21,27 +21,27 @@ export function keptTails(turns: readonly TranscriptTurn[]): ReadonlyMap<string,
   return keeps;
 }
 
-/** The uuids of the records that a compaction kept, as far as it lists them. */
-export function keptBy({ raw }: Pick<CodeRecord, 'raw'>): ReadonlySet<string> {
-  const { preservedMessages } = isObject(raw.compactMetadata) ? raw.compactMetadata : {};
-  const listed = isObject(preservedMessages) ? preservedMessages.uuids : undefined;
-  const { head } = segmentOf({ raw });
-  const ids = Array.isArray(listed) ? listed.flatMap((one) => text(one) ?? []) : [];
-  return new Set(head === undefined ? ids : [...ids, head]);
-}
-
-/** The uuids of the first and the last record that a compaction kept, and of the one behind which these stand: its summary. */
-export function segmentOf({ raw }: Pick<CodeRecord, 'raw'>): {
+/** What a boundary says of the records that its compaction kept. */
+interface Kept {
+  /** Their uuids, as far as it lists them. */
+  readonly uuids: ReadonlySet<string>;
+  /** Those of the first and the last of them, and of the record behind which they stand: its summary. */
   readonly head: string | undefined;
   readonly tail: string | undefined;
   readonly anchor: string | undefined;
-} {
+}
+
+/** What a compaction kept. Pure. */
+export function keptBy({ raw }: Pick<CodeRecord, 'raw'>): Kept {
   const { preservedMessages, preservedSegment } = isObject(raw.compactMetadata) ? raw.compactMetadata : {};
   const segment = isObject(preservedSegment) ? preservedSegment : {};
   const { uuids, anchorUuid } = isObject(preservedMessages) ? preservedMessages : {};
+  const listed = Array.isArray(uuids) ? uuids.flatMap((one) => text(one) ?? []) : [];
+  const head = text(segment.headUuid);
   return {
-    head: text(segment.headUuid),
-    tail: text(segment.tailUuid) ?? (Array.isArray(uuids) ? text(uuids.at(-1)) : undefined),
+    uuids: new Set(head === undefined ? listed : [...listed, head]),
+    head,
+    tail: text(segment.tailUuid) ?? listed.at(-1),
     anchor: text(segment.anchorUuid) ?? text(anchorUuid),
   };
 }
