@@ -126,9 +126,13 @@ test.skipIf(isMissing)(
     using home = tempDir();
     await using server = await startServer(home.path);
     const { page, errors } = await open(server.url);
+    // A page that loads again loses what was typed before.
+    let loads = 0;
+    page.on('load', () => loads++);
     await send(page, 'Deploy it');
     await page.getByRole('button', { name: 'Approve' }).waitFor();
     await page.locator('.child', { hasText: 'waiting' }).waitFor();
+    expect(loads).toBe(0);
     expect(await page.locator('.tool', { hasText: 'publish' }).textContent()).toMatch(/^chat\.\S+: publish/);
     const other = await open(page.url());
     await other.page.getByRole('button', { name: 'Approve' }).click();
