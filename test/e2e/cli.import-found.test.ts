@@ -262,11 +262,12 @@ test('a file that was moved, compressed or copied brings nothing twice, and one 
 });
 
 test.each([
-  ['its file is known', false],
-  ['the last import was killed before it had recorded that', true],
+  ['its file is known', { isLost: false, isNamed: false }],
+  ['the last import was killed before it had recorded that', { isLost: true, isNamed: false }],
+  ['each file is named', { isLost: false, isNamed: true }],
 ])(
   'a copy shares what its source has got since the last import, whichever is found first: %s',
-  async (_, isLost) => {
+  async (_, { isLost, isNamed }) => {
     using at = userWith({ [`${projects}/-srv-app/s2.jsonl`]: transcript('s2', 2) });
     await at.imports('--yes');
     if (isLost) rmSync(join(at.home.path, 'sources.jsonl'));
@@ -284,8 +285,11 @@ test.each([
     }));
     const text = [...copy, own].map((one) => `${JSON.stringify(one)}\n`).join('');
     writeFileSync(at.file('-srv-app/s1.jsonl'), text);
-    const { files } = (await at.imports()) as { files: readonly { session: string }[] };
-    expect(files.map(({ session }) => session)).toEqual(['s1', 's2']);
+    const named = isNamed ? ['s1', 's2'].map((one) => at.file(`-srv-app/${one}.jsonl`)) : [];
+    const said = await at.home.here(['import', '--json', ...named], { env: at.env });
+    const all: readonly { files: readonly { session: string }[] }[] = [JSON.parse(said.stdout)].flat();
+    // What is said of them has the order in which they were found, or named.
+    expect(all.flatMap(({ files }) => files.map(({ session }) => session))).toEqual(['s1', 's2']);
     const shown = await at.home.here(['log', 's1', '--json'], { env: at.env });
     const entries = json(shown) as unknown as readonly {
       kind: string;
@@ -593,6 +597,17 @@ test('a branch that was deleted here is named, takes nothing, and has no check w
     expect(json(await user.says('check', '--json')).imports).toMatchObject({ transcripts: 1, expiring: [] });
   }
   expect(await user.imports()).toMatchObject({
+    left_out: [{ session: 's1-branch-u2', why: expect.stringMatching(/^it was deleted/) }],
+  });
+  // As a file that is named, of which the user wants all, it is left out in part.
+  const file = user.file('a/s1.jsonl');
+  writeFileSync(file, text + turn('u4', 'a4', 'a3') + turn('u5', 'a5', 'a4'));
+  const named = await user.says('import', file);
+  expect([named.code, named.stdout]).toEqual([1, expect.stringMatching(/^Imported s1: 2 entries /)]);
+  expect(named.stderr).toContain(out);
+  const again = await user.says('import', file, '--quiet');
+  expect([again.code, again.stdout]).toEqual([1, 's1\n']);
+  expect(json(await user.says('import', file, '--json'))).toMatchObject({
     left_out: [{ session: 's1-branch-u2', why: expect.stringMatching(/^it was deleted/) }],
   });
   const { stderr } = await user.says('import');

@@ -6,6 +6,7 @@ import {
   type FileImport,
   type ImportingOptions,
   importConversation,
+  knownFirst,
   type TranscriptTool,
 } from '@tapedeck/runtime/import';
 import type { SqliteTapeStore } from '@tapedeck/tape';
@@ -32,7 +33,7 @@ export async function importFiles(
   const known = table && { known: (path: string) => table.at(path) };
   const found = await discover({ place: { env: {}, home: '/' }, tools: [tool], paths, ...known });
   const done: FileImport[] = [];
-  for (const conversation of conversationsIn(found.files))
+  for (const conversation of knownFirst(conversationsIn(found.files), { store, ...(table && { table }) }))
     done.push(...(await importConversation(store, conversation, { ...(table && { table }), ...how })));
   const sessions = done.flatMap(({ brought }) => brought?.sessions ?? []);
   return { found, done, names: [...new Set(sessions.map(({ session }) => session))] };

@@ -84,7 +84,7 @@ const found = {
   forgotten: count('files of conversations that were forgotten'),
   empty: count('files without content'),
 };
-const leftOutFiles = listOf('files that were left out', {
+const leftOutFiles = listOf('files that were left out, whole or in part', {
   file: text('its path'),
   session: text('the session of it that took nothing; others may have what is new').optional(),
   why: text('why'),
@@ -110,6 +110,7 @@ const importedFile = {
 const ofTranscriptFile = {
   ...ofTranscript,
   files: listOf('the files of its conversation; none for a stream', importedFile),
+  left_out: leftOutFiles,
 };
 const { counts: _, bad_lines: __, irregular_lines: ___, ...sums } = ofTranscript;
 const ofFound = {
@@ -178,7 +179,7 @@ export const importVerbs: Contracts = {
     quiet:
       'the name of the session, for several files of each; with `--dry-run` the files with something new, with `--forget` those that it names',
     exits: {
-      1: 'files were left out; or the file cannot be read, is empty, or is neither a whole bundle, a transcript of Claude Code nor a saved session',
+      1: 'files were left out, or sessions of one; or the file cannot be read, is empty, or is neither a whole bundle, a transcript of Claude Code nor a saved session',
       2: 'the name is not allowed',
       3: 'there is no such file',
       4: 'another session has the name, a session went on in another way here or is being written, or the file contradicts an earlier import of it',

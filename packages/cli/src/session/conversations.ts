@@ -54,23 +54,6 @@ export function parted<T>(list: readonly T[], test: (one: T) => boolean): readon
   return [list.filter(test), list.filter((one) => !test(one))];
 }
 
-/**
- * The conversations of which something was imported before, then the others. Pure. A copy that came since then finds what its
- * source has got meanwhile: imported before that, it would store it, and its source again.
- * @param isThere whether the home has a session; asked where no file says it, as behind an import that was killed
- */
-export function knownFirst(
-  all: readonly Pending[],
-  sources: readonly Source[],
-  isThere: (session: string) => boolean,
-): readonly Pending[] {
-  const keyOf = (tool: string, main: string) => `${tool} ${main}`;
-  const read = new Set(sources.flatMap(({ tool, main, at }) => (at > 0 ? keyOf(tool, main) : [])));
-  const isKnown = ({ tool, session, toRead }: Pending) =>
-    toRead.length === 0 || read.has(keyOf(tool.name, session)) || isThere(session);
-  return parted(all, isKnown).flat();
-}
-
 /** What is recorded of a file whose conversation is not taken: where it is, and nothing of what it says. */
 export function forgottenSource({ path, facts, tool, session, main, role }: FoundFile, at: number): Source {
   const nothing = { line: 1, offset: 0, digest: { size: 0, blocks: [], tail: '' } };

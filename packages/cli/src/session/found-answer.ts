@@ -1,8 +1,6 @@
 import type { Conversation, Discovery, FileImport, FoundFile, Source } from '@tapedeck/runtime/import';
-import { quote } from '@tapedeck/tape/internal';
 import type { Context } from '../context.ts';
-import { describeError } from '../errors/describe.ts';
-import { jsonText, pathText, safe } from '../escape.ts';
+import { jsonText, safe } from '../escape.ts';
 import { exit } from '../exit.ts';
 import { besideLines } from '../output/beside.ts';
 import { counted } from '../output/counted.ts';
@@ -10,6 +8,7 @@ import { foundJson, foundText, importedText, passedText } from '../output/found.
 import { type Pending, parted, type ToolFound } from './conversations.ts';
 import { fileJson, importJson, receiptJson } from './import-receipt.ts';
 import { sayLines } from './import-transcript.ts';
+import { type LeftOut, leftOutBy, leftOutJson, sayLeftOut } from './left-out.ts';
 
 /** What a search found. */
 interface Finding {
@@ -104,14 +103,6 @@ export async function sayDone(
   return leftOut.length > 0 ? exit.failed : exit.done;
 }
 
-/** A file that was left out, with the reason. */
-interface LeftOut {
-  readonly file: string;
-  /** The session of the file that took nothing; others may have what is new. */
-  readonly session?: string;
-  readonly why: string;
-}
-
 function filesOf(conversations: readonly Conversation[]): readonly FoundFile[] {
   return conversations.flatMap(({ files }) => files);
 }
@@ -122,34 +113,6 @@ function asForgotten({ path }: FoundFile): LeftOut {
 
 /** Why a file is left out that its user left out before, by a pattern, or by what became of its session. */
 const wished: ReadonlySet<string> = new Set(['IMPORT_EXCLUDED', 'TAPE_ARCHIVED']);
-
-/** What failed of a file, with what can be done. */
-function leftOutBy({ file: { path: file }, brought, error }: FileImport): readonly Failed[] {
-  const sessions = (brought?.sessions ?? []).flatMap(({ session, refused }) =>
-    refused === undefined ? [] : [{ file, session, ...reasonOf(refused, [file, session]) }],
-  );
-  if (sessions.length > 0 || error === undefined) return sessions;
-  return [{ file, ...reasonOf(error, [file]) }];
-}
-
-interface Failed extends LeftOut {
-  readonly code: string;
-}
-
-/** Why something failed, without the names that stand before the reason already. */
-function reasonOf(error: unknown, names: readonly string[]): Pick<Failed, 'code' | 'why'> {
-  const { code, message, hint } = describeError(error);
-  const begins = names.flatMap((name) =>
-    ['import', 'import into', 'read'].map((act) => `cannot ${act} ${quote(name)}: `),
-  );
-  const begin = begins.find((one) => message.startsWith(one)) ?? '';
-  const why = message.slice(begin.length);
-  return { code, why: hint === undefined ? why : `${why}; ${hint}` };
-}
-
-function leftOutJson({ file, session, why }: LeftOut): LeftOut {
-  return { file, ...(session !== undefined && { session }), why };
-}
 
 /** The files that cannot be imported, as far as the search knows. Pure. */
 function leftOutOf({ files, strangers, problems }: Discovery, isNamed: boolean): readonly LeftOut[] {
@@ -163,13 +126,4 @@ function leftOutOf({ files, strangers, problems }: Discovery, isNamed: boolean):
     why: like === undefined ? 'its records are of no tool that is known' : `looks like ${like}: not known`,
   }));
   return [...unreadable, ...unread, ...unknown];
-}
-
-/** How many files are named on stderr. */
-const shownMax = 20;
-
-function sayLeftOut(leftOut: readonly LeftOut[], status: (text: string) => void): void {
-  for (const { file, session, why } of leftOut.slice(0, shownMax))
-    status(`Left out ${session === undefined ? '' : `${pathText(session)} of `}${pathText(file)}: ${why}`);
-  if (leftOut.length > shownMax) status(`… and ${counted(leftOut.length - shownMax, 'other file')}`);
 }

@@ -14,7 +14,7 @@ import { counted } from '../output/counted.ts';
 import { toolsText } from '../output/found.ts';
 import { withProgress } from '../output/progress.ts';
 import { agrees, canAsk } from '../question.ts';
-import { bytesOf, forgottenSource, foundByTool, knownFirst, type Pending, parted } from './conversations.ts';
+import { bytesOf, forgottenSource, foundByTool, type Pending, parted } from './conversations.ts';
 import { sayDone, sayFound } from './found-answer.ts';
 import { namedPath } from './named-path.ts';
 
@@ -103,7 +103,7 @@ async function importAll(
   },
 ): Promise<Done> {
   const { io, home, writing } = context;
-  const { cleanerFor, importConversation, Origins } = await import('@tapedeck/runtime/import');
+  const { cleanerFor, importConversation, knownFirst, Origins } = await import('@tapedeck/runtime/import');
   const readable = conversations.filter(({ tool }) => tool.plan !== undefined);
   const changed = readable.filter(({ toRead }) => toRead.length > 0);
   if (changed.length === 0) return { done: readable.flatMap(unchanged), refused: [], left: 0 };
@@ -121,8 +121,7 @@ async function importAll(
       const refused: Pending[] = [];
       let bytes = 0;
       let left = 0;
-      const isThere = (session: string) => store.sessions.find(session) !== undefined;
-      for (const conversation of knownFirst(readable, table.all, isThere)) {
+      for (const conversation of knownFirst(readable, { table, store })) {
         if (signal.aborted) {
           left += conversation.toRead.length;
           continue;

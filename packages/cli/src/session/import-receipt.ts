@@ -4,6 +4,7 @@ import { describeError } from '../errors/describe.ts';
 import { commandLine } from '../escape.ts';
 import { besideLines } from '../output/beside.ts';
 import { counted } from '../output/counted.ts';
+import { leftOutBy, leftOutJson } from './left-out.ts';
 
 /** What the import of one source says of it, for programs. */
 export interface ReceiptJson {
@@ -83,9 +84,11 @@ const namedMax = 3;
 export function receiptOf(brought: readonly Brought[], files: readonly FileImport[] = []): Answer {
   const receipt = receiptJson(brought);
   const counts = countsJson(brought);
-  const { entries, names, sessions, derived } = receipt;
-  const [name = ''] = names;
-  const made = brought.flatMap((one) => one.sessions).filter(({ created }) => created);
+  const { entries, sessions, derived } = receipt;
+  const all = brought.flatMap((one) => one.sessions);
+  // The first may be one that was deleted here, and others of its file not.
+  const { session: name = '' } = all.find(({ refused }) => refused === undefined) ?? all[0] ?? {};
+  const made = all.filter(({ created }) => created);
   const undo = made.map(({ session }) => commandLine('archive', [session])).join('; ');
   const back = made.length > 0 && made.length <= namedMax ? `; undo with: ${undo}` : '';
   const replaced = receipt.redacted > 0 ? `, ${counted(receipt.redacted, 'secret')} replaced` : '';
@@ -96,6 +99,7 @@ export function receiptOf(brought: readonly Brought[], files: readonly FileImpor
     json: {
       ...receipt,
       ...{ counts, ...linesJson(brought), files: files.map(importJson) },
+      left_out: files.flatMap(leftOutBy).map(leftOutJson),
     },
     quiet: name,
     human:

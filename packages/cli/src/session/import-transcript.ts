@@ -14,10 +14,12 @@ import { readSearched, userHome } from '../config/searched.ts';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
 import { pathText } from '../escape.ts';
+import { exit } from '../exit.ts';
 import { readAll } from '../input.ts';
 import { counted } from '../output/counted.ts';
 import { withProgress } from '../output/progress.ts';
 import { receiptOf } from './import-receipt.ts';
+import { leftOutBy, sayLeftOut } from './left-out.ts';
 
 /** A transcript to import. */
 export interface Source {
@@ -84,12 +86,12 @@ async function decompressed(path: string): Promise<AsyncIterable<Uint8Array> | u
   return undefined;
 }
 
-/** Imports a transcript of another agent, and prints what it brought. */
+/** Imports a transcript of another agent, and prints what it brought. Returns 1 if a part of it was left out. */
 export async function importTranscript(
   { path, named, chunks }: Source,
   { as, raw, strict, format, table }: TranscriptChoices,
   context: Context,
-): Promise<void> {
+): Promise<number> {
   const { io, home, writing } = context;
   const fault = as === undefined ? undefined : nameFault(as);
   if (fault !== undefined) throw cannotName(as, { named, fault });
@@ -112,13 +114,17 @@ export async function importTranscript(
           ...{ onRead: progress('Reading bytes'), onAdded: progress('Adding entries') },
         }),
       );
-      const whose = done.find(({ file, error }) => error !== undefined && file.path === path);
-      const failed = whose ?? done.find(({ file, error }) => error !== undefined && file.role === 'main');
-      if (failed?.error !== undefined) throw failed.error;
+      const failed = done.filter(takesNothing);
+      const whose = failed.find(({ file }) => file.path === path);
+      const { error } = whose ?? failed.find(({ file }) => file.role === 'main') ?? {};
+      if (error !== undefined) throw error;
       await say(
         done.flatMap(({ brought }) => brought ?? []),
         { named, files: done, context },
       );
+      const leftOut = done.flatMap(leftOutBy);
+      sayLeftOut(leftOut, context.status);
+      return leftOut.length > 0 ? exit.failed : exit.done;
     }, writingOptions);
   const content = chunks ?? (await decompressed(path));
   const held = chunks === undefined ? 'decompressed' : 'piped';
@@ -136,7 +142,7 @@ export async function importTranscript(
   const name = as ?? plan.session;
   const why = nameFault(name);
   if (why !== undefined) throw cannotName(name, { named, fault: why });
-  await writing(async (store) => {
+  return await writing(async (store) => {
     const sessions = await withProgress(context, (progress) =>
       withFile(named, () => reconcile(store, plan, { ...how, onAdded: progress('Adding entries') })),
     );
@@ -146,7 +152,13 @@ export async function importTranscript(
     const { bad, irregular } = plan;
     const brought = { sessions, counts, derived: plan.derived.length, bad, irregular };
     await say([brought], { named, context });
+    return exit.done;
   }, writingOptions);
+}
+
+/** Whether a file was left out, and not some of its sessions alone. Pure. */
+function takesNothing({ error, brought }: FileImport): boolean {
+  return error !== undefined && (brought?.sessions ?? []).every(({ refused }) => refused !== undefined);
 }
 
 /**

@@ -11,6 +11,7 @@ import { jsonText, pathText } from '../escape.ts';
 import { exit } from '../exit.ts';
 import { stdinWord, timeOf } from '../input.ts';
 import { type Io, PipeClosed } from '../io.ts';
+import { parted } from '../session/conversations.ts';
 import { beginningOf, headOf, importBundle } from '../session/import-bundle.ts';
 import { importTranscript, type TranscriptChoices } from '../session/import-transcript.ts';
 import { namedPath } from '../session/named-path.ts';
@@ -119,10 +120,7 @@ export const importVerb: Verb = defineVerb({
     }
     const [file = '', ...others] = files;
     const how: How = { as, raw, strict, format: format as How['format'], table: await tableOf(context) };
-    if (others.length === 0) {
-      await importFile(file, how, context);
-      return exit.done;
-    }
+    if (others.length === 0) return await importFile(file, how, context);
     if (as !== undefined)
       throw new UsageError(`cannot import ${files.length} files as '${as}': it is the name of one session`, {
         hint: 'import them without --as, or one by one',
@@ -162,20 +160,23 @@ async function tableOf({ home }: Pick<Context, 'home'>): Promise<SourceTable> {
   return SourceTable.open(join(home.dir, 'sources.jsonl'));
 }
 
-/** Imports files one after the other, each with its receipt. Returns the exit code of the first that failed. */
+/** Imports files one after the other, each with its receipt. Returns the exit code of the first that failed, as a whole or in part. */
 async function importAll(files: readonly string[], how: How, context: Context): Promise<number> {
   const { io, options, inHome } = context;
   const asJson = options.json === true || options.jsonl === true;
-  const done: object[] = [];
+  const done = new Map<number, object>();
   let failed: number | undefined;
-  for (const file of files) {
+  // A copy that was made since finds what its source has got, as where `knownFirst` orders what was found.
+  const isKnown = (file: string) => (how.table?.at(resolve(io.cwd, file))?.at ?? 0) > 0;
+  for (const [at, file] of parted([...files.entries()], ([, one]) => isKnown(one)).flat()) {
     const answer = async (receipt: Answer) => {
       const json = { file: file === stdinWord ? '-' : file, ...(receipt.json as object) };
-      if (options.json === true) done.push(json);
+      if (options.json === true) done.set(at, json);
       else await context.answer({ ...receipt, json });
     };
     try {
-      await importFile(file, how, { ...context, answer });
+      const code = await importFile(file, how, { ...context, answer });
+      if (code !== exit.done) failed ??= code;
     } catch (error) {
       if (error instanceof PipeClosed || io.interrupted) throw error;
       const { hint, exit: code } = describeError(error);
@@ -183,15 +184,16 @@ async function importAll(files: readonly string[], how: How, context: Context): 
       failed ??= code;
     }
   }
-  if (options.json === true && done.length > 0) await io.out(`${jsonText(done)}\n`);
+  if (done.size > 0) await io.out(`${jsonText(files.flatMap((_, at) => done.get(at) ?? []))}\n`);
   return failed ?? exit.done;
 }
 
+/** Imports a file, and prints its receipt. Returns 1 if a part of it was left out. */
 async function importFile(
   file: string,
   { as, raw, strict, format, table }: How,
   context: Context,
-): Promise<void> {
+): Promise<number> {
   const { io } = context;
   const isStdin = file === stdinWord;
   const { path, stat: found } = isStdin ? { path: 'stdin', stat: undefined } : await namedPath(file, io);
@@ -202,8 +204,10 @@ async function importFile(
     context.status(`Reading ${pathText(file)}, a pipe, until the program ends that writes to it`);
   // What a pipe has given is gone from it: it is read once.
   const piped = isPipe ? await beginningOf(path, isStdin ? io.stdin : createReadStream(path)) : undefined;
-  if (format === 'bundle' || (format === 'auto' && (await isBundle(piped?.head ?? (await headOf(path))))))
-    return await importBundle(piped?.source ?? path, { as, raw }, context);
+  if (format === 'bundle' || (format === 'auto' && (await isBundle(piped?.head ?? (await headOf(path)))))) {
+    await importBundle(piped?.source ?? path, { as, raw }, context);
+    return exit.done;
+  }
   const source = { path, named: isStdin ? 'stdin' : file, chunks: piped?.chunks };
-  await importTranscript(source, { as, raw, strict, format, table }, context);
+  return await importTranscript(source, { as, raw, strict, format, table }, context);
 }

@@ -2,10 +2,11 @@
  * Transcripts of other agents: found on a machine, read as plans of whole sessions, and written as tapes.
  *
  * @privateRemarks
- * `tools.ts` lists the formats that are known, `conversations.ts` says which files belong together, and what is new in them
- * is brought by `import-conversation.ts`, which opens them (`opened.ts`), refuses a wrong plan of a format of a program's own
- * (`plan-fault.ts`), and records what it read (`record-read.ts`); `read-file.ts` is one file for the reader of its format.
- * `mark-gone.ts` marks the sessions whose files are gone, and `record-export.ts` keeps what an export wrote from being read.
+ * `tools.ts` lists the formats that are known, `conversations.ts` says which files belong together, `known-first.ts` in which
+ * order they are imported, and what is new in them is brought by `import-conversation.ts`, which opens them (`opened.ts`),
+ * refuses a wrong plan of a format of a program's own (`plan-fault.ts`), and records what it read (`record-read.ts`);
+ * `read-file.ts` is one file for the reader of its format. `mark-gone.ts` marks the sessions whose files are gone, and
+ * `record-export.ts` keeps what an export wrote from being read.
  * Imports the rooms `discovery` and `sources`, `import`, and what lies below that.
  *
  * @module @tapedeck/runtime/import
@@ -72,6 +73,7 @@ export { type Source, SourceTable } from '../sources/index.ts';
 export { type Conversation, conversationsIn } from './conversations.ts';
 export type { Brought, FileImport } from './file-import.ts';
 export { type ImportingOptions, importConversation } from './import-conversation.ts';
+export { knownFirst } from './known-first.ts';
 export { markSessionsGone } from './mark-gone.ts';
 export { recordExport } from './record-export.ts';
 export { isRead } from './record-read.ts';
