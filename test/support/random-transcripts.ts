@@ -4,11 +4,11 @@ import { calls, model, person, returns, says } from './transcript.ts';
 type Raw = { readonly [field: string]: unknown };
 
 /**
- * What happens in one of the sessions: a turn, at its end or at an earlier one, a copy of a way of it, which goes on, or a
- * compaction, which keeps nothing, or some of the last records (`keep`).
+ * What happens in one of the sessions: a turn, at its end or at an earlier one, also one that starts a subagent, a copy of a way of
+ * it, which goes on, or a compaction, which keeps nothing, or some of the last records (`keep`).
  */
 export interface Act {
-  readonly what: 'turn' | 'copy' | 'compact' | 'keep' | 'clear';
+  readonly what: 'turn' | 'agent' | 'copy' | 'compact' | 'keep' | 'clear';
   readonly in: number;
   readonly at: number;
   readonly answers: number;
@@ -31,6 +31,8 @@ export const acts = (what: readonly Act['what'][]): fc.Arbitrary<Act[]> => {
 interface File {
   readonly session: string;
   readonly records: Raw[];
+  /** The records of its subagents, by their ids. */
+  readonly agents: Map<string, readonly Raw[]>;
   /** The last records of turns, and the one at which it goes on. */
   readonly heads: string[];
   head: string | null;
@@ -39,11 +41,22 @@ interface File {
 /** The ways in which Claude Code has written copies: with what names the source, and under the same ids or others. */
 const copying = ['forkedFrom', 'forkedFrom under new ids', 'session_id', 'nothing', 'nothing under new ids'];
 
+/** Those of today, in which records keep their ids. */
+export const copyingToday: readonly string[] = copying.filter((way) => !way.endsWith('new ids'));
+
 /** Files of Claude Code, each of one session, the sources before their copies. */
 export function filesOf(
   all: readonly Act[],
-  { requests }: { readonly requests: boolean },
+  how: { readonly requests: boolean },
 ): readonly (readonly Raw[])[] {
+  return sessionsOf(all, how).map(({ records }) => records);
+}
+
+/** The same with their subagents. */
+export function sessionsOf(
+  all: readonly Act[],
+  { requests, ways = copying }: { readonly requests: boolean; readonly ways?: readonly string[] },
+): readonly Pick<File, 'session' | 'records' | 'agents'>[] {
   const files: File[] = [newFile(1)];
   let [n, second] = [0, 0];
   const write = (file: File, record: Raw): void => {
@@ -88,11 +101,35 @@ export function filesOf(
     file.head = last;
     file.heads.push(last);
   };
+  /** A turn that starts a subagent, whose result may not have come back. */
+  const delegate = (file: File, parent: string | null, { how }: Pick<Act, 'how'>): void => {
+    n += 1;
+    const [id, call] = [`g${n}`, `t${n}`];
+    const inside = { isSidechain: true, agentId: id };
+    const usage = { output_tokens: 20 + (n % 7) };
+    write(file, person({ uuid: `u${n}`, parent }, `ask ${n}`));
+    write(file, model({ uuid: `a${n}`, parent: `u${n}` }, [calls(call, 'Task')], { usage }));
+    file.agents.set(id, [
+      person({ uuid: `gu${n}` }, `look ${n}`, { ...inside, sessionId: file.session }),
+      model({ uuid: `ga${n}`, parent: `gu${n}` }, [says(`seen ${n}`)], {
+        ...{ ...inside, usage, sessionId: file.session },
+      }),
+    ]);
+    if (how % 4 > 0)
+      write(
+        file,
+        person({ uuid: `r${n}`, parent: `a${n}` }, [returns(call)], {
+          toolUseResult: { status: 'completed', agentId: id },
+        }),
+      );
+    file.head = how % 4 > 0 ? `r${n}` : `a${n}`;
+    file.heads.push(file.head);
+  };
   for (const act of all) {
     const file = files[act.in % files.length] ?? newFile(0);
     const earlier = file.heads[act.at % Math.max(1, file.heads.length)] ?? null;
     if (act.what === 'copy' && files.length < 4 && file.head !== null) {
-      const way = copying[(act.answers + (act.how >> 2)) % copying.length] ?? '';
+      const way = ways[(act.answers + (act.how >> 2)) % ways.length] ?? '';
       const copy = copyOf(file, act.how % 8 === 0 ? earlier : file.head, {
         ...{ session: `s-${files.length + 1}`, way, isWhole: act.how < 32 },
       });
@@ -108,11 +145,13 @@ export function filesOf(
       file.head = `s${n}`;
       file.heads.push(`s${n}`);
     } else {
-      const isAnew = act.what === 'turn' && act.at % 3 === 1;
-      takeTurn(file, act.what === 'clear' ? null : isAnew ? earlier : file.head, act);
+      const isAnew = (act.what === 'turn' || act.what === 'agent') && act.at % 3 === 1;
+      const parent = act.what === 'clear' ? null : isAnew ? earlier : file.head;
+      if (act.what === 'agent') delegate(file, parent, act);
+      else takeTurn(file, parent, act);
     }
   }
-  return files.map(({ records }) => records);
+  return files;
 }
 
 /** What a compaction keeps: the last records of the way to its place, back to a boundary at most. */
@@ -133,7 +172,7 @@ function keptBefore({ records, head }: File, anchorUuid: string, count: number):
 }
 
 function newFile(n: number): File {
-  return { session: `s-${n}`, records: [], heads: [], head: null };
+  return { session: `s-${n}`, records: [], agents: new Map(), heads: [], head: null };
 }
 
 /** A record as programs write it that may name no request, and without the time that all records of tests have. */
@@ -170,5 +209,5 @@ function copyOf(
   });
   const ids = new Set(records.map(({ uuid }) => uuid));
   const heads = of.heads.map((one) => String(named(one))).filter((one) => ids.has(one));
-  return { session, records, heads, head: String(named(to)) };
+  return { session, records, agents: new Map(), heads, head: String(named(to)) };
 }

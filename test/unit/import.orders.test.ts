@@ -5,7 +5,7 @@ import { treeParentOf } from '@tapedeck/tape/internal';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { importFiles } from '../support/import-files.ts';
-import { acts, filesOf } from '../support/random-transcripts.ts';
+import { acts, copyingToday, filesOf, sessionsOf } from '../support/random-transcripts.ts';
 import { sized } from '../support/size.ts';
 import { openStore } from '../support/store.ts';
 import { tempDir } from '../support/temp-dir.ts';
@@ -13,9 +13,17 @@ import { calls, jsonl, model, person, returns, says } from '../support/transcrip
 
 type Raw = { readonly [field: string]: unknown };
 
-function take(store: SqliteTapeStore, records: readonly Raw[]): void {
-  const { records: lines } = parseJsonLines([Buffer.from(jsonl(records))]);
-  reconcile(store, planClaudeCode({ name: 'file', lines }));
+const linesOf = (records: readonly Raw[]) =>
+  records.length === 0 ? [] : parseJsonLines([Buffer.from(jsonl(records))]).records;
+
+/** @param of the subagents, by their ids */
+function take(
+  store: SqliteTapeStore,
+  records: readonly Raw[],
+  of: ReadonlyMap<string, readonly Raw[]> = new Map(),
+): void {
+  const agents = [...of].map(([id, own]) => ({ id, lines: linesOf(own) }));
+  reconcile(store, planClaudeCode({ name: 'file', lines: linesOf(records), agents }));
 }
 
 /** What readers find of a home: each session by its name, its place, its view and its title, and what all of them cost. */
@@ -90,6 +98,71 @@ describe.each([
       { numRuns: sized(5, 8, 3_000), ...sized({ seed: 1 }, { seed: 1 }, {}) },
     );
   });
+});
+
+/** What readers find of subagents: where each is, the call that started it, and whether it was merged. */
+const agentsIn = (store: SqliteTapeStore) =>
+  store.sessions
+    .list({ all: true, deleted: false, kind: 'subagent' })
+    .map((info) => [info.session, treeParentOf(info).parent, info.spawnCall, info.delivery])
+    .toSorted();
+
+/** How many messages the sessions have of their own. */
+const storedIn = (store: SqliteTapeStore) =>
+  store.sessions
+    .list({ all: true, deleted: false })
+    .reduce((sum, { id }) => sum + [...store.entries.read(id, { own: true, kind: 'message' })].length, 0);
+
+test('files of sessions and of their subagents end as the same sessions, and cost the same, in any order and any pieces', () => {
+  fc.assert(
+    fc.property(
+      acts(['turn', 'agent', 'agent', 'copy']),
+      fc.array(fc.nat(1_000), { minLength: 6, maxLength: 12 }),
+      fc.boolean(),
+      (all, order, isWhole) => {
+        const files = sessionsOf(all, { requests: true, ...(isWhole && { ways: copyingToday }) });
+        const [once, store] = [openStore(), openStore()];
+        for (const { records, agents } of files) take(once, records, agents);
+        const whole = files.map(({ records }) => records);
+        const rank = new Map(whole.map((one, i) => [one, order[i % order.length] ?? 0]));
+        const pieces = isWhole
+          ? whole.toSorted((a, b) => (rank.get(a) ?? 0) - (rank.get(b) ?? 0))
+          : piecesOf(whole, order, true);
+        // The file of a subagent comes with its session, or before that, or behind it.
+        const moments = files.flatMap(({ session, agents }) =>
+          [...agents].map(([id, own], i) => {
+            const moment = (order[(i + Number(id.slice(1))) % order.length] ?? 0) % (pieces.length + 1);
+            return { session, id, own, moment };
+          }),
+        );
+        const known = new Map<string, { main: readonly Raw[]; agents: Map<string, readonly Raw[]> }>();
+        const knownOf = (session: string) => {
+          const one = known.get(session) ?? { main: [], agents: new Map() };
+          known.set(session, one);
+          return one;
+        };
+        for (const [i, piece] of [...pieces, undefined].entries()) {
+          for (const { session, id, own } of moments.filter(({ moment }) => moment === i)) {
+            const one = knownOf(session);
+            one.agents.set(id, own);
+            take(store, one.main, one.agents);
+          }
+          if (piece === undefined) break;
+          const one = knownOf(String(piece[0]?.sessionId));
+          one.main = piece;
+          take(store, one.main, one.agents);
+        }
+        expect(stateOf(store)).toEqual(stateOf(once));
+        expect(agentsIn(store)).toEqual(agentsIn(once));
+        if (isWhole) expect(storedIn(store)).toBe(storedIn(once));
+        const before = heads(store);
+        for (const { records, agents } of files) take(store, records, agents);
+        expect(heads(store)).toEqual(before);
+        expect([...store.verify()]).toEqual([]);
+      },
+    ),
+    { numRuns: sized(5, 8, 3_000), ...sized({ seed: 3 }, { seed: 3 }, {}) },
+  );
 });
 
 /** What a person does in a session beside the imports. The nth one has words of its own. */
@@ -424,7 +497,6 @@ test('a subagent that two calls started is a child of the first one, in one piec
     person({ uuid: 'x3', parent: 'x2' }, 'look again', inside),
     model({ uuid: 'x4', parent: 'x3' }, [says('seen again')], inside),
   ];
-  const linesOf = (records: readonly Raw[]) => parseJsonLines([Buffer.from(jsonl(records))]).records;
   for (const pieces of [[6], [3, 6]]) {
     const store = openStore();
     for (const end of pieces) {
@@ -452,7 +524,6 @@ test('an older copy of a session, which lacks the call of a subagent, leaves tha
     person({ uuid: 'x1' }, 'look', inside),
     model({ uuid: 'x2', parent: 'x1' }, [says('seen')], inside),
   ];
-  const linesOf = (records: readonly Raw[]) => parseJsonLines([Buffer.from(jsonl(records))]).records;
   const store = openStore();
   for (const end of [file.length, 2, file.length]) {
     const agents = [{ id: 'x1', lines: linesOf(own) }];

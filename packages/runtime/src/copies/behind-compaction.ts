@@ -2,11 +2,12 @@ import type { Draft, HomeStore, Seq, SessionInfo } from '@tapedeck/tape';
 import { knownAs, spineOf } from '../imported/change.ts';
 import { isErased, withoutContent } from '../imported/erased.ts';
 import { importedIn, type Shown } from '../imported/imported.ts';
-import { mainOf, type Origins, sourceNamedBy } from '../imported/origins.ts';
+import { type Origins, sourceNamedBy } from '../imported/origins.ts';
 import { DraftMaker, LaterDraft, outlineOf, wholeDraft } from '../plan/later-draft.ts';
 import type { ConversationPlan, ImportPlan } from '../plan/plan.ts';
 import { type Behind, behindOwnWork, forkedBehind } from './behind-own-work.ts';
 import { copiesIn } from './copies.ts';
+import { begunMainOf } from './empty-main.ts';
 import { behindKept, placed } from './placed.ts';
 
 /** A compaction that a copy has of its source, where that has it. */
@@ -61,7 +62,7 @@ function beginningWith(
 ): Beginning | undefined {
   const { key } = boundary;
   if (key === undefined) return undefined;
-  const own = mainOf(store, plan, origins);
+  const own = begunMainOf(store, plan, origins);
   if (own !== undefined) return inheritedBy(own, beginningOf(store, own.session, { key, isFirst }));
   const named = sourceNamedBy(store, plan)?.session;
   const others = [...(named === undefined ? [] : [named]), ...copiesIn(store).compactedAt(boundary)];

@@ -3,7 +3,8 @@
  * `walk.ts` finds a conversation, or by what they say, whatever their ids are (`beginnings.ts`, `resemblance.ts`), of which
  * `alike.ts` and `points.ts` conclude which one is the source. So a copy is written once, behind its source (`copied.ts`,
  * `resumed.ts`, `behind-compaction.ts`, or `behind-own-work.ts` where a person went on in that), and its tokens are counted once
- * (`counted-elsewhere.ts`). Imports `imported` and what lies below.
+ * (`counted-elsewhere.ts`). A copy takes the place of a session that was made before anything of it was here (`empty-main.ts`).
+ * Imports `imported` and what lies below.
  */
 
 import type { Draft, HomeStore, SessionInfo } from '@tapedeck/tape';
@@ -254,6 +255,7 @@ class Copies {
     const facts = this.#factsOf(info);
     const kin = this.#kin.get(id) ?? this.#newKin(info, facts);
     const { beginning } = facts;
+    if (facts.isReturned === true) this.#ofTools.addReturned(id);
     if (kin === undefined || beginning === undefined) return;
     for (const group of kin.groups) group.refresh(id);
     this.#named.refresh(id);

@@ -12,11 +12,12 @@ import {
 } from '../imported/first-said.ts';
 import { importedIn, requestOf, type Shown, shownAt } from '../imported/imported.ts';
 import { keyOf } from '../imported/keys.ts';
-import { mainOf, type Origins, sourceNamedBy, sourceOf } from '../imported/origins.ts';
+import { type Origins, sourceNamedBy, sourceOf } from '../imported/origins.ts';
 import { recalled } from '../imported/recalled.ts';
 import { isStandIn } from '../plan/output.ts';
 import type { ConversationPlan, ImportPlan } from '../plan/plan.ts';
 import { copiesIn } from './copies.ts';
+import { begunMainOf } from './empty-main.ts';
 import { keysInherited } from './inherited.ts';
 import { resemblanceIn } from './resemblance.ts';
 
@@ -41,7 +42,7 @@ export function resumedFrom(
   const { spine } = conversation;
   const key = firstKeyIn(conversation);
   if (key === undefined) return undefined;
-  const info = mainOf(store, plan, origins);
+  const info = begunMainOf(store, plan, origins);
   if (info !== undefined) {
     // What it inherits is what it was found to be a copy of, unless it has been rewound to before that.
     const { message } = info.parentId === undefined ? {} : firstShownIn(store, info.id);

@@ -15,7 +15,9 @@ interface Cleared {
 
 /** The conversations of a home, without subagents, by the sessions of tools from which they came. */
 export class ToolSessions {
-  readonly #mains = new Map<string, string>();
+  readonly #mains = new Map<string, readonly string[]>();
+  /** Those that an import deleted. */
+  readonly #returned = new Set<string>();
   /** Those that are not the main ones, of exports that were continued, too, each with its key. */
   readonly #branches = new Map<string, (readonly [id: string, conversation: string])[]>();
   /** What continues exports, and is a copy of none, by the sessions that were exported. */
@@ -31,7 +33,12 @@ export class ToolSessions {
       this.#branches.set(source, [...(this.#branches.get(source) ?? []), [id, String(conversation)]]);
     if (continues !== undefined)
       this.#continuing.set(continues, [...this.continuing(continues), { id, source }]);
-    else if (conversation === undefined && !this.#mains.has(source)) this.#mains.set(source, id);
+    else if (conversation === undefined) this.#mains.set(source, [...(this.#mains.get(source) ?? []), id]);
+  }
+
+  /** An import deleted a session, in place of which there is another one. */
+  addReturned(id: string): void {
+    this.#returned.add(id);
   }
 
   /** A session begins behind a `/clear`. One that was made beside it, and has more of its source, has the same place. */
@@ -48,7 +55,7 @@ export class ToolSessions {
   }
 
   mainOf(source: string | undefined): string | undefined {
-    return this.#mains.get(source ?? '');
+    return this.#mains.get(source ?? '')?.find((id) => !this.#returned.has(id));
   }
 
   /** Those beside the main one, by their ids, and their conversations. */

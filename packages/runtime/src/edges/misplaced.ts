@@ -1,6 +1,7 @@
 import type { HomeStore, SessionInfo } from '@tapedeck/tape';
 import { isDeleted } from '@tapedeck/tape/internal';
 import { withAncestors } from '../imported/ancestors.ts';
+import { isAgentOf, isUntouched } from '../imported/by-import.ts';
 import { isReturned } from '../imported/copy-notes.ts';
 import { type Origins, originOf } from '../imported/origins.ts';
 import { OwnSessions } from '../imported/own-sessions.ts';
@@ -8,7 +9,7 @@ import type { ConversationPlan, ImportPlan } from '../plan/plan.ts';
 import { link } from './link.ts';
 import { isMerged } from './merge-ended.ts';
 import { parentSession } from './parent-session.ts';
-import { deleteFor, isAgentOf, isUntouched } from './returned.ts';
+import { deleteFor } from './returned.ts';
 
 /**
  * Deletes the session of a subagent whose result came to another session than those from which it was forked, such as the branch

@@ -1,13 +1,13 @@
-import { type Entry, type HomeStore, note, type SessionInfo } from '@tapedeck/tape';
-import { titleEvent } from '@tapedeck/tape/internal';
+import { type Entry, type HomeStore, note } from '@tapedeck/tape';
 import type { Cleaning } from '../copies/alike-but-secrets.ts';
 import { copiesIn } from '../copies/copies.ts';
 import { resemblanceIn } from '../copies/resemblance.ts';
-import { isReturned, returnedEvent } from '../imported/copy-notes.ts';
+import { isAgentOf, isUntouched } from '../imported/by-import.ts';
+import { returnedEvent } from '../imported/copy-notes.ts';
 import { importedIn, isOfImport } from '../imported/imported.ts';
 import { keyOf } from '../imported/keys.ts';
-import { isOf, sourceOf } from '../imported/origins.ts';
-import { type ConversationPlan, type ImportPlan, isAside } from '../plan/plan.ts';
+import { sourceOf } from '../imported/origins.ts';
+import { type ImportPlan, isAside } from '../plan/plan.ts';
 import { appendBeside } from './beside.ts';
 import { isRefusal } from './refusal.ts';
 
@@ -46,40 +46,10 @@ export function deleteReturned(
   for (const id of [...left].reverse()) visit(id);
 }
 
-/**
- * Whether all that a session has is by imports: no one has written to it, has given it a state, a name, a place or a child, or has
- * brought it back.
- * @param mayHave says of a child that it is no reason to keep the session
- */
-export function isUntouched(
-  store: HomeStore,
-  { id, lifecycle, aliases, link }: SessionInfo,
-  mayHave: (child: SessionInfo) => boolean = () => false,
-): boolean {
-  if (lifecycle !== 'active' || aliases.length > 0 || link?.type === 'moved') return false;
-  if (!store.sessions.list({ parent: id, all: true, deleted: false }).every(mayHave)) return false;
-  if (isReturned(store, id)) return false;
-  return [...store.entries.read(id, { own: true })].every((entry) => isByImport(entry));
-}
-
-/** Whether a session is a subagent of a plan, and where an import has put it, which places it anew. */
-export function isAgentOf(
-  store: HomeStore,
-  plan: ImportPlan,
-  { id, link }: SessionInfo,
-  conversations: readonly ConversationPlan[] = plan.conversations,
-): boolean {
-  if (link?.type === 'moved') return false;
-  return conversations.some((one) => one.kind === 'subagent' && isOf(store, id, { plan, conversation: one }));
-}
-
 /** Deletes a session, and says on it for which other one. False for one that is in use: it stays until a later import. */
 export function deleteFor(store: HomeStore, id: string, other: string): boolean {
-  const said = { ...note(returnedEvent, { session: other }), key: 'import:returned' };
-  if (appendBeside(store, id, [said]) !== undefined) return false;
-  copiesIn(store).wrote(id);
   try {
-    store.sessions.update(id, { lifecycle: 'destroyed' });
+    giveWay(store, id, other);
     return true;
   } catch (error) {
     if (!isRefusal(error)) throw error;
@@ -87,15 +57,16 @@ export function deleteFor(store: HomeStore, id: string, other: string): boolean 
   }
 }
 
-/** Whether an import, or the fork that it made, has written an entry. */
-export function isByImport(entry: Entry): boolean {
-  const { name = '', key = '', mark, meta } = entry;
-  if (isOfImport(entry) || mark === 'rewind') return true;
-  // The message of a merge says whether an import made it.
-  if (name.startsWith('merge/')) return true;
-  if (meta.source === 'merge') return meta.context === false;
-  const isTitle = name === titleEvent && key.includes('import:title');
-  return isTitle || name.startsWith('import/') || name === 'fork/start';
+/**
+ * Deletes a session, and says on it for which other one.
+ * @throws TAPE_ARCHIVED, TAPE_BUSY for one that takes nothing
+ */
+export function giveWay(store: HomeStore, id: string, other: string): void {
+  const said = { ...note(returnedEvent, { session: other }), key: 'import:returned' };
+  const refused = appendBeside(store, id, [said]);
+  if (refused !== undefined) throw refused;
+  copiesIn(store).wrote(id);
+  store.sessions.update(id, { lifecycle: 'destroyed' });
 }
 
 /** Whether some sessions have those records of another one that are no part of a conversation. */

@@ -66,7 +66,7 @@ export class ConversationWriter {
       conversation.spine.length === 0 &&
       conversation.asides.length === 0;
     if (isNothing) return this.#nothing(base);
-    if (this.#session.exists)
+    if (this.#session.exists && !this.#session.isEmpty)
       return isAsItWas(this.#store, this.#session.name, this.#writing)
         ? this.#receipt(nothing)
         : this.#update();
@@ -74,6 +74,7 @@ export class ConversationWriter {
       return this.#fork(base.session, { cut: base.cut, kind: 'session' }, this.#begun(base.session));
     const written = base === undefined ? this.#copied() : undefined;
     if (written !== undefined) return written;
+    if (from === undefined && this.#session.isEmpty) return this.#update();
     if (from === undefined) return this.#overtaken() ?? this.#create();
     const request = forkOf(this.#store, { ...from, conversation });
     return this.#fork(from.session, request, this.#begun(from.session));
@@ -202,6 +203,7 @@ export class ConversationWriter {
 
   #fork(parent: string, place: ForkRequest, forking: Forking): Reconciled {
     const session = this.#session;
+    session.giveWayTo(parent);
     const wrote = forkSession(this.#store, this.#writing, { session, parent, place, ...forking });
     return wrote === undefined ? this.#update(forking.begin) : this.#receipt({ created: true, ...wrote });
   }

@@ -1,6 +1,8 @@
 import type { HomeStore } from '@tapedeck/tape';
 import { beginsLike } from '../copies/begins-like.ts';
+import { emptyMainOf } from '../copies/empty-main.ts';
 import { sharedWith } from '../edges/fork-of.ts';
+import type { Origins } from '../imported/origins.ts';
 import type { ConversationPlan, ImportPlan } from '../plan/plan.ts';
 import type { From } from './writing.ts';
 
@@ -22,9 +24,12 @@ export function alikeBehindBase(
   store: HomeStore,
   plan: ImportPlan,
   conversation: ConversationPlan,
+  origins: Origins,
 ): From | undefined {
   const { base, name } = conversation;
-  if (base === undefined || store.sessions.find(name) !== undefined) return undefined;
+  const there = store.sessions.find(name);
+  const isNew = there === undefined || there.id === emptyMainOf(store, plan, origins)?.id;
+  if (base === undefined || !isNew) return undefined;
   const session = beginsLike(store, plan, { ...conversation, base });
   return session === undefined ? undefined : { session, earlier: [] };
 }

@@ -1,10 +1,11 @@
 import type { Draft, HomeStore } from '@tapedeck/tape';
 import { beginningsIn, behindCompaction } from '../copies/behind-compaction.ts';
+import { begunMainOf } from '../copies/empty-main.ts';
 import type { ErasedInPlan } from '../copies/erased-in-plan.ts';
 import { behindResumed, type Resumed, resumedFrom } from '../copies/resumed.ts';
 import type { Cleaner } from '../imported/cleaner.ts';
 import { continuedFrom } from '../imported/copy-notes.ts';
-import { mainOf, type Origins } from '../imported/origins.ts';
+import type { Origins } from '../imported/origins.ts';
 import type { Base, ConversationPlan, DerivedEdge, ImportPlan } from '../plan/plan.ts';
 import { type Exported, exportedOf, hasBase, withBase } from './base.ts';
 import { prepared } from './prepared.ts';
@@ -97,7 +98,7 @@ function isBased(
   const [main] = plan.conversations;
   const base = main && withBase(main, exported).base;
   if (base === undefined) return true;
-  const info = as === undefined ? mainOf(store, plan, origins) : store.sessions.find(as);
+  const info = as === undefined ? begunMainOf(store, plan, origins) : store.sessions.find(as);
   return (
     info === undefined || hasBase(store, info.id, base) || continuedFrom(store, info.id) === exported.session
   );

@@ -141,8 +141,9 @@ export class PlanWriter {
     const over = kind === 'cleared' ? undefined : this.#written.get(parent?.key ?? '');
     const above = over && { ...over.receipt, earlier: over.before };
     const isBranchOfExport = kind === 'branch' && this.#writing.known.exported !== undefined;
-    const mayBeCopy = this.#writing.as === undefined && (kind === 'main' || isBranchOfExport);
-    const like = mayBeCopy ? alikeBehindBase(this.#store, this.#plan, conversation) : undefined;
+    const { as, origins } = this.#writing;
+    const mayBeCopy = as === undefined && (kind === 'main' || isBranchOfExport);
+    const like = mayBeCopy ? alikeBehindBase(this.#store, this.#plan, conversation, origins) : undefined;
     return forkedFrom(this.#store, conversation, [above, left, like]);
   }
 

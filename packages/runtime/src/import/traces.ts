@@ -6,8 +6,8 @@ import {
   ToDoFirst,
   type WrittenSession,
 } from '@tapedeck/tape/internal';
-import { isByImport } from '../edges/returned.ts';
 import { withAncestors } from '../imported/ancestors.ts';
+import { isByImport } from '../imported/by-import.ts';
 import { isOfImport } from '../imported/imported.ts';
 import { keyOf } from '../imported/keys.ts';
 import { idsHave, numbersOf } from '../lines/index.ts';

@@ -1,6 +1,9 @@
-import type { Draft, HomeStore, Seq, TapeError } from '@tapedeck/tape';
+import type { Draft, HomeStore, Seq, SessionInfo, TapeError } from '@tapedeck/tape';
+import { emptyMainOf } from '../copies/empty-main.ts';
+import { giveWay } from '../edges/returned.ts';
 import { commonOf, spineOf } from '../imported/change.ts';
 import { importedIn, type Shown } from '../imported/imported.ts';
+import { originOf } from '../imported/origins.ts';
 import { type Beside, OwnSessions } from '../imported/own-sessions.ts';
 import type { ImportError } from '../lines/errors.ts';
 import { hasBase } from './base.ts';
@@ -22,6 +25,8 @@ export class WrittenSession {
   #name: string;
   #beside: Beside | undefined;
   #shown: readonly Shown[];
+  /** The session that stands for a conversation of which nothing was here, until it is known whether that is a fork. */
+  readonly #empty: SessionInfo | undefined;
 
   constructor(store: HomeStore, writing: Writing) {
     [this.#store, this.#writing] = [store, writing];
@@ -41,6 +46,8 @@ export class WrittenSession {
     this.#name = known ?? this.#own.freeName(this.#n);
     if (known === undefined) this.#beside = this.#own.besideOf(this.#n, sessions[best]);
     this.#shown = (isNew ? undefined : shown[best]) ?? [];
+    const mayBeFork = kind === 'main' && writing.as === undefined && sessions.length === 1;
+    this.#empty = mayBeFork ? emptyMainOf(store, writing.plan, writing.origins) : undefined;
   }
 
   get name(): string {
@@ -63,6 +70,24 @@ export class WrittenSession {
 
   get exists(): boolean {
     return this.#store.sessions.find(this.#name) !== undefined;
+  }
+
+  /** Whether it has nothing of the conversation, which can be a fork then. */
+  get isEmpty(): boolean {
+    return this.#empty !== undefined;
+  }
+
+  /**
+   * Deletes the one that has nothing of the conversation, before that is forked from another session.
+   * @throws TAPE_ARCHIVED, TAPE_BUSY when it takes nothing
+   */
+  giveWayTo(parent: string): void {
+    const { origins } = this.#writing;
+    const { id = '', lifecycle } = this.#store.sessions.find(this.#empty?.id ?? '') ?? {};
+    if (lifecycle !== 'active') return;
+    const origin = originOf(this.#store, id);
+    giveWay(this.#store, id, this.#store.sessions.find(parent)?.id ?? parent);
+    if (origin !== undefined) origins.noteReturned(origin, id);
   }
 
   /** The names of the other sessions that the conversation had before this import. */
