@@ -114,6 +114,35 @@ test('a word that is the name of one session and the id of another is refused', 
   expect(await at.imports('--forget', at.file('b.jsonl'))).toMatchObject({ names: ['b-2'] });
 });
 
+test('an empty word forgets nothing: it is no name of the working directory', async () => {
+  using at = user();
+  at.write('a.jsonl', records('a', turns('a0')));
+  await at.imports();
+  mkdirSync(at.home.file('work'));
+  copyFileSync(at.file('a.jsonl'), at.home.file('work/a.jsonl'));
+  for (const words of [['--forget', ''], [''], ['--project', '']]) {
+    const refused = await at.home.here(['import', ...words], { env: at.env, cwd: at.home.file('work') });
+    expect([refused.code, refused.stderr]).toEqual([2, expect.stringMatching(/empty|names no file/)]);
+  }
+  expect(at.holds(secretWord)).toContain('tape.db');
+});
+
+test('a word that is the name of a session and of a folder with transcripts is refused', async () => {
+  using at = user();
+  at.write('a.jsonl', records('a', turns('a0')));
+  await at.imports();
+  await at.run('rename', 'a', 'app');
+  const work = at.home.file('work');
+  mkdirSync(`${work}/app`, { recursive: true });
+  writeFileSync(`${work}/app/b.jsonl`, readFileSync(at.file('a.jsonl'), 'utf8').replaceAll('"a"', '"b"'));
+  const forget = async (word: string) =>
+    await at.home.here(['import', '--forget', word, '--dry-run', '--json'], { env: at.env, cwd: work });
+  const refused = await forget('app');
+  expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining(`${work}/app`)]);
+  expect(json(await forget('./app'))).toMatchObject({ forgotten: [`${work}/app/b.jsonl`] });
+  expect(json(await forget('a'))).toMatchObject({ forgotten: [at.file('a.jsonl')] });
+});
+
 test('all of a conversation is erased: branches, subagents, titles, copies, and what the home knows of its files', async () => {
   using at = user();
   at.write('a.jsonl', [

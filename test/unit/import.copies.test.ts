@@ -915,6 +915,27 @@ test('a copy of what follows a /clear is stored and counted once, whichever of t
   }
 });
 
+test('what a copy has of the middle of what follows a /clear counts once, whichever of them is imported first', () => {
+  const usage = { output_tokens: 7 };
+  const cleared: readonly Raw[] = [
+    person({ uuid: 'u5' }, 'begin anew'),
+    model({ uuid: 'a5', parent: 'u5' }, [says('anew')], { usage }),
+    // A copy has what leads to its end, which a lost parent cuts off.
+    person({ uuid: 'u6', parent: 'lost' }, 'and on'),
+    model({ uuid: 'a6', parent: 'u6' }, [says('on')], { usage }),
+  ];
+  const source = [...original.slice(0, 2), ...cleared];
+  const named = cleared.slice(2).map((one) => ({ ...one, forkedFrom: { sessionId: 's-1' } }));
+  const copied = [...named, person({ uuid: 'u7', parent: 'a6' }, 'elsewhere')];
+  const copyFile = copied.map((one): Raw => ({ ...one, sessionId: 's-2' }));
+  for (const files of orders([source, copyFile])) {
+    const store = openStore();
+    for (const file of [...files, ...files]) take(store, file);
+    expect(stateOf(store).output).toBe(5 + 7 + 7);
+    expect([...store.verify()]).toEqual([]);
+  }
+});
+
 test('a copy of a copy has what a branch of that has once, wherever its records got new ids', () => {
   const said = (session: string, uuid: string, parent: string | null): readonly Raw[] =>
     [

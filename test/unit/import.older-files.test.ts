@@ -55,6 +55,44 @@ function textsOf(store: SqliteTapeStore) {
   return store.sessions.list().map(({ session }) => [session, said(session)] as const);
 }
 
+describe('a last answer that its file has in another way, and no longer,', () => {
+  const other = (text: string) => [
+    ...records.slice(0, 5),
+    { ...records[5], message: { ...Object(records[5]).message, content: [says(text)] } },
+  ];
+
+  test.each(['redone', 'did'])('is a session beside the first: %s', async (text) => {
+    const { newer, store, read } = places();
+    writeFileSync(newer, jsonl(records));
+    await read(newer);
+    writeFileSync(newer, jsonl(other(text)));
+    for (let i = 0; i < 2; i += 1) await read(newer);
+    const said = textsOf(store).map(([session, texts]) => [
+      session,
+      texts.map((one) => JSON.stringify(one)).join(),
+    ]);
+    expect(Object.fromEntries(said)).toEqual({
+      [id]: expect.stringContaining('went on'),
+      [`${id}-2`]: expect.stringContaining(text),
+    });
+  });
+
+  test('is a part of the first one where it has some of its blocks alone', async () => {
+    const { newer, older, store, read } = places();
+    const blocks = ['went', 'on', 'and on'].map((word, i) => ({
+      ...model({ uuid: `b${i}`, parent: i === 0 ? 'u3' : `b${i - 1}`, id: 'mb' }, [says(word)]),
+      ...{ sessionId: id, timestamp: `2026-03-01T10:00:1${i}.000Z` },
+    }));
+    const whole = [...records.slice(0, 5), ...blocks];
+    writeFileSync(newer, jsonl(whole));
+    await read(newer);
+    const before = textsOf(store);
+    writeFileSync(older, jsonl([{ type: 'mode', sessionId: id, mode: 'normal' }, ...whole.slice(0, 7)]));
+    await read(older);
+    expect(textsOf(store)).toEqual(before);
+  });
+});
+
 describe('an older file of a session hides nothing that a newer one brought', () => {
   test.each([
     ['its time alone changes', 2],

@@ -1,7 +1,7 @@
 import { parseJsonLines, planClaudeCode, reconcile } from '@tapedeck/runtime/import';
 import type { SqliteTapeStore } from '@tapedeck/tape';
 import { treeParentOf } from '@tapedeck/tape/internal';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { openStore } from '../support/store.ts';
 import { jsonl, model, person, says } from '../support/transcript.ts';
 
@@ -161,4 +161,51 @@ test('what goes on beside a session that a person continued takes no place among
   const names = store.sessions.list().map(({ session }) => session);
   expect(names.toSorted()).toEqual(['s-run', 's-second', 's-second-2', 's-third']);
   expect(store.sessions.find('s-third')?.link?.parent).toBe('s-second');
+});
+
+test('what was imported as it began, before the command that says so, is behind the /clear all the same', () => {
+  const caveat = '<local-command-caveat>Caveat: they ran local commands.</local-command-caveat>';
+  const [asked, answered] = second;
+  const begins = {
+    ...asked,
+    ...{ uuid: 's-second-c', session_id: 's-run', isMeta: true, message: { role: 'user', content: caveat } },
+  };
+  const whole = [begins, { ...asked, parentUuid: 's-second-c' }, { ...answered }];
+  const expected = [
+    ['s-run', undefined, false],
+    ['s-second', 's-run', true],
+  ];
+  expect(placesOf(begun, whole)).toEqual(expected);
+  expect(placesOf(begun, whole.slice(0, 1), whole)).toEqual(expected);
+  expect(placesOf(whole.slice(0, 1), begun, whole)).toEqual(expected);
+});
+
+describe.each([
+  ['names no run', {}],
+  ['keeps what its source said of the run', { session_id: 's-run' }],
+])('a copy of a cleared session, which names no source and %s,', (_, more) => {
+  test('is below that, and that below what its run cleared, in whichever order they come', () => {
+    const copied = second.map(({ session_id: _, ...one }) => ({ ...one, ...more, sessionId: 's-copy' }));
+    const [asked, answered] = turn('s-copy', 9, undefined);
+    const last = second.at(-1)?.uuid;
+    const copy = [...copied, { ...asked, parentUuid: last }, { ...answered }];
+    const expected = [
+      ['s-copy', 's-second', false],
+      ['s-run', undefined, false],
+      ['s-second', 's-run', true],
+      ['s-third', 's-second', true],
+    ];
+    expect(placesOf(begun, second, copy, third)).toEqual(expected);
+    expect(placesOf(begun, copy, second, third)).toEqual(expected);
+    expect(placesOf(third, copy, begun, second)).toEqual(expected);
+    expect(placesOf(copy, third, second, begun)).toEqual(expected);
+    // That with which the run began has a copy, too.
+    const other = [...begun, ...turn('s-other', 10, undefined, 5)].map((one) => ({
+      ...one,
+      sessionId: 's-other',
+    }));
+    const all = [...expected, ['s-other', 's-run', false]].toSorted();
+    expect(placesOf(begun, second, other, copy, third)).toEqual(all);
+    expect(placesOf(other, copy, third, begun, second)).toEqual(all);
+  });
 });

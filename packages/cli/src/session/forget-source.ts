@@ -37,8 +37,7 @@ export async function forgetSource(
   await (dryRun ? reading : writing)(async (store) => {
     const look = await holdingsOf(store, origins);
     let found = look();
-    const isMeant = ({ origin: { tool, main } }: { readonly origin: Origin }) =>
-      origins.some((one) => one.tool === tool && one.main === main);
+    const isMeant = ({ origin }: { readonly origin: Origin }) => origins.some((one) => isSame(one, origin));
     const left = leftIn(store).filter(isMeant);
     let isWiped: boolean | undefined;
     if (!dryRun) {
@@ -107,8 +106,17 @@ async function meantBy(named: string, table: SourceTable, context: Context): Pro
     return { origins: known, sources: filesOf(known, table) };
   }
   const inFile = existsSync(path) ? await sourcesIn(path, context) : [];
-  if (inFile.length > 0) return { origins: inFile, sources: inFile };
   const imported = hasDatabase(home) ? await reading(async (store) => originNamed(store, named)) : undefined;
+  if (inFile.length > 0) {
+    if (imported !== undefined && !inFile.every((one) => isSame(one, imported)))
+      throw new UsageError(
+        `cannot forget '${named}': a session has this name, and so has ${pathText(path)}`,
+        {
+          hint: `name the one as ${pathText(path)}, or the other one by its id; see: tape sessions`,
+        },
+      );
+    return { origins: inFile, sources: inFile };
+  }
   if (imported !== undefined) return { origins: [imported], sources: filesOf([imported], table) };
   const why = existsSync(path)
     ? 'no transcript is found in it'
@@ -131,13 +139,18 @@ async function assertOne(
     const origin = own && originIn(store, own.id);
     return origin && { id: own.id, ...origin };
   });
-  if (here === undefined || known.some(({ tool, main }) => tool === here.tool && main === here.main)) return;
+  if (here === undefined || known.some((one) => isSame(one, here))) return;
   throw new UsageError(
     `cannot forget '${named}': a session has this name, and another one has it as its id`,
     {
       hint: `name the file of the one: ${known.map((one) => pathText(one.path)).join(', ')}; or the other one: ${here.id}`,
     },
   );
+}
+
+/** Whether two are one conversation of a tool. */
+function isSame(one: Origin, other: Origin): boolean {
+  return one.tool === other.tool && one.main === other.main;
 }
 
 /** The files of some conversations that were read. */

@@ -82,6 +82,7 @@ export const importVerb: Verb = defineVerb({
   },
   run: async (args, context) => {
     const { files = [], as, format, raw, strict, tool, project, since, yes, dryRun, forget } = args;
+    assertNamed(files, { project, forget });
     if (args.hook === true) {
       const { startAside } = await import('../install/start-aside.ts');
       return startAside(context);
@@ -130,6 +131,16 @@ export const importVerb: Verb = defineVerb({
     return await importAll(files, how, context);
   },
 });
+
+/**
+ * An empty word, such as a variable of a shell that is not set, would be the working directory: what lies there would be forgotten.
+ * @throws UsageError
+ */
+function assertNamed(files: readonly string[], options: Readonly<Record<string, string | undefined>>): void {
+  if (files.includes('')) throw new UsageError("cannot import '': it names no file");
+  for (const [option, word] of Object.entries(options))
+    if (word === '') throw new UsageError(`cannot use --${option}: it is empty`);
+}
 
 /** Whether one of the files is a directory. */
 async function hasDirectory(files: readonly string[], { cwd }: Pick<Io, 'cwd'>): Promise<boolean> {

@@ -3,7 +3,7 @@ import { withAncestors } from '../imported/ancestors.ts';
 import { answerId, firstAnswer } from '../imported/first-said.ts';
 import type { Counted } from '../imported/imported.ts';
 import { countsOf, type SharedCounts, together } from '../imported/ledger.ts';
-import { type Origins, sourceNamedBy } from '../imported/origins.ts';
+import { type Origins, sourceNamedBy, sourceOf } from '../imported/origins.ts';
 import { OwnSessions } from '../imported/own-sessions.ts';
 import type { ConversationPlan, ImportPlan } from '../plan/plan.ts';
 import { copiesIn } from './copies.ts';
@@ -58,8 +58,10 @@ function countsElsewhere(
   own: string | undefined,
 ): readonly Counted[] {
   const copies = copiesIn(store);
-  const { session, conversations } = plan;
-  const source = sourceNamedBy(store, plan)?.id;
+  const { format, session, copyOf, conversations } = plan;
+  // It may have been made of what follows a `/clear` in its source, or of a branch of that.
+  const beside = copyOf === undefined ? [] : copies.tools.branchesOf(sourceOf(format, copyOf));
+  const source = [sourceNamedBy(store, plan)?.id, ...beside.map(([id]) => id)];
   // Behind a base its first answer is another one, and so it is in the file of a copy that begins at a compaction.
   const whole = conversations.find((one) => one.key === key)?.spine ?? [];
   const answers = new Set([spine, whole].flatMap((drafts) => firstAnswer(drafts) ?? []).map(answerId));
@@ -74,7 +76,9 @@ function countsElsewhere(
   ];
   return [
     // What the source inherits counts where it was written.
-    ...withAncestors(store, source).map((id) => countsOf(copies.ledger, id)),
+    ...[...new Set(source.flatMap((id) => withAncestors(store, id)))].map((id) =>
+      countsOf(copies.ledger, id),
+    ),
     ...shared.flatMap((one) => one?.elsewhere(own) ?? []),
   ];
 }

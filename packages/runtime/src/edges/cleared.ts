@@ -7,6 +7,9 @@ import type { ImportPlan } from '../plan/plan.ts';
 import { appendBeside } from './beside.ts';
 import { link } from './link.ts';
 
+/** The type of the edge between two sessions of which the second begins behind a `/clear`. */
+export const clearType = 'clear';
+
 /**
  * Puts each session that begins behind a `/clear` under the one that its run began just before it: no record says more than with
  * which session the run began. So the first of them is under that.
@@ -26,7 +29,7 @@ export function placeRun(
   let before = began;
   for (const id of cleared) {
     const one = store.sessions.find(id);
-    if (one === undefined || isDeleted(one)) continue;
+    if (one === undefined || isDeleted(one) || isCopy(one)) continue;
     if (before !== undefined) placeBehind(store, one, { before, isRun: before === began });
     before = one;
   }
@@ -37,11 +40,16 @@ function placeBehind(
   info: SessionInfo,
   { before, isRun }: { readonly before: SessionInfo; readonly isRun: boolean },
 ): void {
-  if (info.link?.type !== 'clear' && treeParentOf(info).parentId !== undefined) return;
+  if (info.link?.type !== clearType && treeParentOf(info).parentId !== undefined) return;
   const evidence = isRun
     ? 'it begins behind a /clear, in the run that began with that session'
     : 'it is the next one to begin behind a /clear, in the run that made that session';
-  link(store, info.id, before.id, { type: 'clear', derived: true, evidence });
+  link(store, info.id, before.id, { type: clearType, derived: true, evidence });
+}
+
+/** Whether it is below another session that begins as it does: a copy says what its source said of the run. */
+function isCopy(info: SessionInfo): boolean {
+  return info.link?.type === 'copy' && treeParentOf(info).parentId !== undefined;
 }
 
 function noteRun(

@@ -15,7 +15,7 @@ import { importedIn } from '../imported/imported.ts';
 import { sessionOf } from '../imported/origins.ts';
 import type { ConversationPlan, DerivedEdge, ImportPlan } from '../plan/plan.ts';
 import { appendBeside } from './beside.ts';
-import { placeRun } from './cleared.ts';
+import { clearType, placeRun } from './cleared.ts';
 import { titleCopy, titleShown } from './concluded-title.ts';
 import { callAt } from './fork-of.ts';
 import { link } from './link.ts';
@@ -62,10 +62,7 @@ export function linkSessions(
     const placed = sessionsOf(key);
     if (placed === undefined) continue;
     const { session } = placed;
-    if (kind === 'main' && copies) {
-      placeCopy(store, plan, placed);
-      placeRun(store, plan, session);
-    }
+    if (kind === 'main' && copies) placeCopy(store, plan, placed);
     if (kind === 'main') placeExported(store, plan, session);
     if (kind === 'cleared') titleShown(store, session);
     const written = parent === undefined ? undefined : sessionsOf(parent.key)?.session;
@@ -77,7 +74,10 @@ export function linkSessions(
   // A branch may have been below what is a copy of it.
   const main = conversations.find(({ kind }) => kind === 'main');
   const placed = main && sessionsOf(main.key);
-  if (placed !== undefined && copies) placeAlike(store, placed.session);
+  if (placed === undefined || !copies) return;
+  placeAlike(store, placed.session);
+  // What begins as another session does is below that, and the first of them where its run cleared it.
+  placeRun(store, plan, placed.session);
 }
 
 function placeBelow(
@@ -91,7 +91,7 @@ function placeBelow(
     kind === 'subagent' && info !== undefined ? startOf(store, { conversation, above }, info) : {};
   if (edge !== undefined) {
     const { evidence } = edge;
-    const type = edge.why === 'cleared' ? 'clear' : edge.why;
+    const type = edge.why === 'cleared' ? clearType : edge.why;
     link(store, session, above, { type, derived: true, evidence, ...start });
     return;
   }
@@ -204,8 +204,12 @@ function placeAlike(store: HomeStore, session: string): void {
     if (info === undefined || copiesIn(store).isPlaced(one.id)) continue;
     const { parentId } = treeParentOf(info);
     const source = one.source && store.sessions.find(one.source.id);
-    // What is below another session than those that begin alike is there for another reason.
-    const isFree = parentId === undefined || resemblance.has(parentId);
+    // What is below another session than those that begin alike is there for another reason. That its run cleared it is one for
+    // the first of them alone: its copies say so, too.
+    const isFree =
+      info.link?.type === clearType
+        ? source !== undefined
+        : parentId === undefined || resemblance.has(parentId);
     if (!isFree || (parentId === undefined && source === undefined)) continue;
     const evidence =
       one.source === undefined ? 'it went on first' : `both begin with the same ${one.source.common} entries`;

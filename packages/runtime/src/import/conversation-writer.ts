@@ -134,7 +134,7 @@ export class ConversationWriter {
       const isPart = !isNew && isParted(this.#store, this.#writing, { ...read, session });
       const before = isPart ? beforeRewind(this.#store, this.#writing, { ...read, session }) : undefined;
       const { same } = before ?? read.change;
-      const tape = isPart ? asOlderCopy(this.#store, this.#writing, read, same) : read;
+      const tape = isPart ? asOlderCopy(this.#store, this.#writing, { ...read, session }, same) : read;
       if (tape === undefined) return this.#goOnBeside(read, before);
       const left = isNew ? new Set<string>() : leftOf(tape);
       // What a branch counts by now of what comes counts there.

@@ -1,11 +1,14 @@
-import type { HomeStore } from '@tapedeck/tape';
+import type { Draft, HomeStore } from '@tapedeck/tape';
 import { copiesIn } from '../copies/copies.ts';
 import { showing } from '../copies/walk.ts';
+import { begins } from '../imported/blocks.ts';
 import { hasAside, saysNothingNew } from '../imported/change.ts';
 import { firstKeyIn } from '../imported/first-said.ts';
-import { importedIn } from '../imported/imported.ts';
+import { type Imported, importedIn, type Shown } from '../imported/imported.ts';
 import { keyOf } from '../imported/keys.ts';
 import { sourceOf } from '../imported/origins.ts';
+import { rawForm } from '../imported/raw-form.ts';
+import { wholeDraft } from '../plan/later-draft.ts';
 import { isAside } from '../plan/plan.ts';
 import type { ReadTape } from './read-tape.ts';
 import type { Writing } from './writing.ts';
@@ -18,19 +21,36 @@ import type { Writing } from './writing.ts';
 export function asOlderCopy(
   store: HomeStore,
   writing: Writing,
-  tape: ReadTape,
+  tape: ReadTape & { readonly session: string },
   shown: number,
 ): ReadTape | undefined {
   const { conversation } = writing;
-  const { imported, change } = tape;
-  const all = [imported, ...branchesOf(store, writing).map((id) => importedIn(store, id))];
-  const isOlder = shown === conversation.spine.length || all.some((one) => saysNothingNew(conversation, one));
+  const { imported, change, session } = tape;
+  const others = branchesOf(store, writing).map((branch) => [branch, importedIn(store, branch)] as const);
+  const all = [imported, ...others.map(([, one]) => one)];
+  const saysNothing = ([of, one]: readonly [id: string, Imported]) =>
+    saysNothingNew(conversation, one, (draft, entry) => isPartOf(store, draft, { of, entry }));
+  const isOlder =
+    shown === conversation.spine.length || [[session, imported] as const, ...others].some(saysNothing);
   if (!isOlder) return undefined;
   const there = new Set<string>();
   for (const { draft } of conversation.asides)
     if (all.some((one) => hasAside(one, draft))) there.add(keyOf(draft));
   const drafts = change.drafts.filter((draft) => isAside(draft) && !there.has(keyOf(draft)));
   return { ...tape, change: { same: change.same, drafts } };
+}
+
+/** Whether a message or a compaction had come in part that a session has as a whole, with its secrets or without. */
+function isPartOf(
+  store: HomeStore,
+  draft: Draft,
+  { of, entry: { seq } }: { readonly of: string; readonly entry: Shown },
+): boolean {
+  const [entry] = draft.kind === 'tool-result' ? [] : store.entries.read(of, { from: seq, to: seq });
+  const whole = wholeDraft(draft);
+  return (
+    entry !== undefined && [whole, rawForm(whole)].some((one) => one !== undefined && begins(one, entry))
+  );
 }
 
 /**

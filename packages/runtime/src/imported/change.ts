@@ -104,18 +104,21 @@ export function sameOf(plan: ConversationPlan, tape: Imported): Pick<Change, 'sa
 
 /**
  * Whether a conversation has nothing that a tape lacks, as that of an older copy of a source: all that is settled in it is shown,
- * and what is not, such as an answer of which only a part had come, the tape knows, with no less content. Pure.
+ * and what is not, such as an answer of which only a part had come, is a part of what the tape has. Pure.
+ * @param isPart whether the content of a draft is a part of that of an entry
  */
 export function saysNothingNew(
   { spine, settled }: Pick<ConversationPlan, 'spine' | 'settled'>,
   tape: Imported,
+  isPart: (draft: Draft, entry: Shown) => boolean,
 ): boolean {
   const shown = new Map(tape.shown.map((entry) => [entry.key, entry]));
   return spine.every((draft, i) => {
     const entry = shown.get(draft.key ?? '');
     if (entry !== undefined && isSame(draft, entry)) return true;
     if (i < settled) return false;
-    const length = entry?.length ?? tape.rewound.get(draft.key ?? '');
+    if (entry !== undefined) return draft.meta?.repaired === true || isPart(draft, entry);
+    const length = tape.rewound.get(draft.key ?? '');
     if (length !== undefined) return !isLonger(draft, length);
     return draft.meta?.repaired === true || isAnswered(draft, tape);
   });

@@ -21,6 +21,8 @@ export interface FileFacts {
   readonly run: string | undefined;
   /** Whether it begins behind a `/clear`, or with a plan behind which the context was cleared. */
   readonly isCleared: boolean;
+  /** Whether it has an answer, behind which nothing says more of what it begins with. */
+  readonly isAnswered: boolean;
   /** What they say of subagents, to which more can be added. */
   readonly notes: AgentNotes;
 }
@@ -77,6 +79,7 @@ export class FactsReading {
       sources: [...(this.#hasMain ? this.#mainSources : this.#sources)],
       run: this.#run.other,
       isCleared: this.#run.isCleared,
+      isAnswered: this.#run.isAnswered,
       notes: this.#notes,
     };
   }

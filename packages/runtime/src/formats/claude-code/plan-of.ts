@@ -83,7 +83,7 @@ export function planClaudeCode({
   const placed = placeAgents([{ ...first, asides: [...first.asides, ...others] }, ...rest], agentPlans);
   const source = facts.sources.findLast((one) => one !== session);
   const run = facts.run === session ? undefined : facts.run;
-  const copyOf = source ?? (facts.isCleared ? undefined : run);
+  const copyOf = source ?? (facts.isCleared || !facts.isAnswered ? undefined : run);
   const clearedFrom = source === undefined && facts.isCleared ? run : undefined;
   return {
     format: 'claude-code',

@@ -22,6 +22,11 @@ export class RunReading {
     return this.#isCleared;
   }
 
+  /** Whether it has come as far as to an answer: before that, nothing says whether it begins behind a `/clear`. */
+  get isAnswered(): boolean {
+    return this.#isAnswered;
+  }
+
   add(value: JsonObject): void {
     const [run, session] = [text(value.session_id), text(value.sessionId)];
     this.#isOwn ||= run !== undefined && run === session;
