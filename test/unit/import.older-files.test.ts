@@ -77,6 +77,23 @@ describe('a last answer that its file has in another way, and no longer,', () =>
     });
   });
 
+  test('is a session beside the first where its first block had been cut out of the file', async () => {
+    const { newer, store, read } = places();
+    const blocks = ['went', 'on'].map((word, i) => ({
+      ...model({ uuid: `b${i}`, parent: i === 0 ? 'u3' : 'b0', id: 'mb' }, [says(word)], {
+        usage: { output_tokens: 5 },
+      }),
+      ...{ sessionId: id, timestamp: `2026-03-01T10:00:1${i}.000Z` },
+    }));
+    writeFileSync(newer, jsonl([...records.slice(0, 5), ...blocks.slice(1)]));
+    await read(newer);
+    writeFileSync(newer, jsonl([...records.slice(0, 5), ...blocks]));
+    for (let i = 0; i < 2; i += 1) await read(newer);
+    expect(textsOf(store)).toHaveLength(2);
+    expect(JSON.stringify(textsOf(store))).toContain('went');
+    expect(store.sessions.calls().reduce((sum, { usage }) => sum + usage.output, 0)).toBe(5);
+  });
+
   test('is a part of the first one where it has some of its blocks alone', async () => {
     const { newer, older, store, read } = places();
     const blocks = ['went', 'on', 'and on'].map((word, i) => ({

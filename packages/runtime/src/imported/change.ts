@@ -114,13 +114,17 @@ export function saysNothingNew(
 ): boolean {
   const shown = new Map(tape.shown.map((entry) => [entry.key, entry]));
   return spine.every((draft, i) => {
-    const entry = shown.get(draft.key ?? '');
-    if (entry !== undefined && isSame(draft, entry)) return true;
+    const { key = '' } = draft;
+    const own = shown.get(key);
+    if (own !== undefined && isSame(draft, own)) return true;
     if (i < settled) return false;
-    if (entry !== undefined) return draft.meta?.repaired === true || isPart(draft, entry);
-    const length = tape.rewound.get(draft.key ?? '');
-    if (length !== undefined) return !isLonger(draft, length);
-    return draft.meta?.repaired === true || isAnswered(draft, tape);
+    if (draft.meta?.repaired === true) return true;
+    // An answer has another id in a copy, and where its first record had not come.
+    const answer = answerOf(draft, tape) ?? key;
+    const entry = own ?? shown.get(answer);
+    if (entry !== undefined) return isPart(draft, entry);
+    const length = tape.rewound.get(key) ?? tape.rewound.get(answer);
+    return length !== undefined ? !isLonger(draft, length) : answer !== key;
   });
 }
 
@@ -141,10 +145,10 @@ function isLonger(draft: Draft, length: number): boolean {
   return JSON.stringify(wholeDraft(draft).payload).length > length;
 }
 
-/** Whether a tape has an answer to the same request: under another id, where it is a copy of that. */
-function isAnswered(draft: Draft, { requests }: Imported): boolean {
+/** The key of the answer to the same request that a tape has. */
+function answerOf(draft: Draft, { requests }: Imported): string | undefined {
   const request = draft.kind === 'message' ? requestOf(draft) : undefined;
-  return request !== undefined && requests.has(request);
+  return request === undefined ? undefined : requests.get(request);
 }
 
 /** The entries of an import that are part of its conversation. */

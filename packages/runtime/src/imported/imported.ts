@@ -56,8 +56,8 @@ export interface Imported extends Records {
   readonly erased: ReadonlySet<string>;
   /** The tokens that were counted for a key. */
   readonly counted: ReadonlyMap<string, JsonObject>;
-  /** The tokens of each model call, by the id of its request. An id that several answers have says nothing. */
-  readonly requests: ReadonlyMap<string, JsonObject>;
+  /** The key of the answer to each request whose tokens were counted. An id that several answers have says nothing. */
+  readonly requests: ReadonlyMap<string, string>;
   /** The tokens that were counted elsewhere, and count no more here. */
   readonly elsewhere?: Counted | undefined;
   /** What was erased in other sessions that have the same records, wherever they have them, and what beside them quotes it. */
@@ -203,11 +203,9 @@ function readIn(
     else others.push(left);
   }
   const rewound = new Map([...hidden.values()].flat());
-  const requests = new Map<string, JsonObject>();
-  for (const [request, [answer = '', ...others]] of answers) {
-    const usage = counted.get(answer);
-    if (others.length === 0 && usage !== undefined) requests.set(request, usage);
-  }
+  const requests = new Map<string, string>();
+  for (const [request, [answer = '', ...others]] of answers)
+    if (others.length === 0 && counted.has(answer)) requests.set(request, answer);
   return {
     ...{ shown, written, known, byLine, erased, counted, requests, rewound },
     ...(ownWork !== undefined && { ownWork }),
