@@ -104,7 +104,7 @@ function isTakenPart({ file, seen, error }: FileImport): boolean {
 }
 
 /** Whether nothing of a file was taken: one session of several may take nothing. */
-function isLeftOut({ brought, error }: FileImport): boolean {
+export function isLeftOut({ brought, error }: FileImport): boolean {
   return error !== undefined && (brought?.sessions ?? []).every(({ refused }) => refused !== undefined);
 }
 

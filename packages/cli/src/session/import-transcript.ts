@@ -17,6 +17,7 @@ import { pathText } from '../escape.ts';
 import { exit } from '../exit.ts';
 import { readAll } from '../input.ts';
 import { counted } from '../output/counted.ts';
+import { isLeftOut } from '../output/found.ts';
 import { withProgress } from '../output/progress.ts';
 import { receiptOf } from './import-receipt.ts';
 import { leftOutBy, sayLeftOut } from './left-out.ts';
@@ -114,7 +115,7 @@ export async function importTranscript(
           ...{ onRead: progress('Reading bytes'), onAdded: progress('Adding entries') },
         }),
       );
-      const failed = done.filter(takesNothing);
+      const failed = done.filter(isLeftOut);
       const whose = failed.find(({ file }) => file.path === path);
       const { error } = whose ?? failed.find(({ file }) => file.role === 'main') ?? {};
       if (error !== undefined) throw error;
@@ -154,11 +155,6 @@ export async function importTranscript(
     await say([brought], { named, context });
     return exit.done;
   }, writingOptions);
-}
-
-/** Whether a file was left out, and not some of its sessions alone. Pure. */
-function takesNothing({ error, brought }: FileImport): boolean {
-  return error !== undefined && (brought?.sessions ?? []).every(({ refused }) => refused !== undefined);
 }
 
 /**
