@@ -41,13 +41,16 @@ interface File {
 /** The ways in which Claude Code has written copies: with what names the source, and under the same ids or others. */
 const copying = ['forkedFrom', 'forkedFrom under new ids', 'session_id', 'nothing', 'nothing under new ids'];
 
+/** That of `/branch` today, which has what a compaction kept behind it. */
+export const branching: readonly string[] = ['forkedFrom, with what was kept behind'];
+
 /** Those of today, in which records keep their ids. */
 export const copyingToday: readonly string[] = copying.filter((way) => !way.endsWith('new ids'));
 
 /** Files of Claude Code, each of one session, the sources before their copies. */
 export function filesOf(
   all: readonly Act[],
-  how: { readonly requests: boolean },
+  how: { readonly requests: boolean; readonly ways?: readonly string[] },
 ): readonly (readonly Raw[])[] {
   return sessionsOf(all, how).map(({ records }) => records);
 }
@@ -180,6 +183,42 @@ function unnamed({ timestamp: _, requestId, ...rest }: Raw, isNamed: boolean): R
   return isNamed && requestId !== undefined ? { ...rest, requestId } : rest;
 }
 
+/** A copy in which what compactions kept follows them, as the answers that `/branch` writes there: these took no tokens. */
+function withKeptBehind(path: readonly Raw[]): readonly Raw[] {
+  let records = path;
+  for (const boundary of path) {
+    const { preservedMessages } = (boundary.compactMetadata ?? {}) as {
+      preservedMessages?: { uuids: string[] };
+    };
+    const uuids = new Set(preservedMessages?.uuids);
+    const at = records.indexOf(boundary);
+    const kept = records.slice(0, Math.max(0, at)).filter((one) => uuids.has(String(one.uuid)));
+    const [summary, next] = records.slice(at + 1, at + 3);
+    // One that was left out is no part of the way; what begins with the compaction is another copy. No answer is cut.
+    const [first] = kept;
+    const idOf = (one: Raw | undefined) => (one?.message as Raw | undefined)?.id;
+    const above = records.find(({ uuid }) => uuid === first?.parentUuid);
+    const isCut = idOf(first) !== undefined && idOf(first) === idOf(above);
+    const isAll = kept.length === uuids.size && above !== undefined && !isCut;
+    if (!isAll || summary === undefined) continue;
+    const chained = kept.map((one, i) => ({
+      ...{ ...one, ...(i === 0 && { parentUuid: summary.uuid }) },
+      ...(one.type === 'assistant' && { message: { ...(one.message as Raw), usage: { output_tokens: 0 } } }),
+    }));
+    const behind = next && { ...next, parentUuid: kept.at(-1)?.uuid };
+    const before = records.slice(0, at).filter((one) => !kept.includes(one));
+    records = [
+      ...before,
+      { ...boundary, logicalParentUuid: kept[0]?.parentUuid },
+      summary,
+      ...chained,
+      ...(behind === undefined ? [] : [behind]),
+      ...records.slice(at + 3),
+    ];
+  }
+  return records;
+}
+
 /** A file that begins with what leads to a record of another one: all of it, or that behind the last compaction. */
 function copyOf(
   of: File,
@@ -198,7 +237,8 @@ function copyOf(
   }
   const named = (id: unknown) =>
     way.endsWith('new ids') && typeof id === 'string' ? `${session}.${id}` : id;
-  const records = path.reverse().map((one) => {
+  const whole = path.reverse();
+  const records = (way.endsWith('kept behind') ? withKeptBehind(whole) : whole).map((one) => {
     const { forkedFrom: _, session_id: __, ...bare } = one;
     return {
       ...{ ...bare, sessionId: session, uuid: named(one.uuid), parentUuid: named(one.parentUuid) },
@@ -209,5 +249,6 @@ function copyOf(
   });
   const ids = new Set(records.map(({ uuid }) => uuid));
   const heads = of.heads.map((one) => String(named(one))).filter((one) => ids.has(one));
-  return { session, records, agents: new Map(), heads, head: String(named(to)) };
+  // What was kept is behind its summary.
+  return { session, records, agents: new Map(), heads, head: String(records.at(-1)?.uuid) };
 }

@@ -508,6 +508,83 @@ describe('a copy of a session that was compacted', () => {
     expect(stateOf(own).output).toBe(answers * 5);
   });
 
+  describe.each([
+    ['once', once, branched(once, ['b1', 'a1']), 3],
+    ['twice', twice, branched(twice, ['b1', 'a1'], ['b2', 'a2']), 4],
+  ])('by /branch, %s, and was imported before its source,', (_, source, copy, answers) => {
+    const on = said('and on', 'a9', String(source.at(-1)?.uuid), 10);
+    const owned = (store: SqliteTapeStore, session: string) =>
+      [...store.entries.read(session, { own: true, kind: 'message' })].filter(
+        ({ payload }) => !JSON.stringify(payload).includes('"content":[]'),
+      ).length;
+    const wanted = openStore();
+    for (const file of [source, copy]) take(wanted, file);
+
+    test('has all that both say: the source is a fork of it, and counts what the compaction kept', () => {
+      const store = openStore();
+      for (const file of [copy, source]) take(store, file);
+      expect(store.sessions.find('s-1')).toMatchObject({ parent: 's-2', kind: 'session' });
+      expect(owned(store, 's-1')).toBe(0);
+      expect(stateOf(store)).toEqual(stateOf(wanted));
+      expect(stateOf(store).output).toBe(answers * 5);
+      const heads = () => store.sessions.list({ all: true }).map(({ session, head }) => [session, head]);
+      const before = heads();
+      for (const file of [source, copy]) take(store, file);
+      expect(heads()).toEqual(before);
+      expect([...store.verify()]).toEqual([]);
+      // What either gets later is its own.
+      take(store, [...source, ...on]);
+      expect(texts(store, 's-1')).toEqual([...texts(wanted, 's-1'), 'and on', 'did and on']);
+      expect(texts(store, 's-2')).toEqual(texts(wanted, 's-2'));
+      expect(owned(store, 's-1')).toBe(2);
+      expect(stateOf(store).output).toBe((answers + 1) * 5);
+    });
+
+    test('has a prompt that is typed anew right behind its summary once, however often it is imported', () => {
+      const summary = String(copy.findLast(({ isCompactSummary }) => isCompactSummary === true)?.uuid);
+      const anew = said('in another way', 'c2', summary, 11).map((one) => ({ ...one, sessionId: 's-2' }));
+      for (const order of [
+        [source, [...copy, ...anew]],
+        [[...copy, ...anew], source],
+      ]) {
+        const store = openStore();
+        for (const file of order) take(store, file);
+        const heads = () => store.sessions.list({ all: true }).map(({ session, head }) => [session, head]);
+        const before = heads();
+        for (const file of order) take(store, file);
+        expect(heads()).toEqual(before);
+        expect(texts(store, 's-2').slice(-2)).toEqual(['in another way', 'did in another way']);
+      }
+    });
+
+    test('counts its tokens once in pieces, and where the source came in pieces', () => {
+      for (const isSource of [false, true]) {
+        const store = openStore();
+        const [pieces, other] = isSource ? [source, copy] : [copy, source];
+        if (isSource) take(store, other);
+        for (let n = 1; n <= pieces.length; n += 1) take(store, pieces.slice(0, n));
+        if (!isSource) take(store, other);
+        expect([isSource, stateOf(store)]).toEqual([isSource, stateOf(wanted)]);
+      }
+    });
+
+    test('shares a branch of the source, also one that was left within what the compaction kept', () => {
+      for (const parent of [String(source.at(-3)?.uuid), 'a1-p']) {
+        const left = [...source, ...said('and on', 'a9', parent, 10)];
+        const [one, other] = [
+          [copy, left],
+          [left, copy],
+        ].map((order) => {
+          const store = openStore();
+          for (const file of [...order, ...order]) take(store, file);
+          expect([...store.verify()]).toEqual([]);
+          return stateOf(store);
+        });
+        expect([parent, one]).toEqual([parent, other]);
+      }
+    });
+  });
+
   test('stores and counts what is left of it once where a prompt is typed anew right behind its compaction', () => {
     const anew = said('in another way', 'c2', 'a1', 10).map((one) => ({ ...one, sessionId: 's-2' }));
     const copy = [...copied(once, 'b1', 'a1'), ...anew];

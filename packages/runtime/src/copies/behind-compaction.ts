@@ -1,12 +1,12 @@
 import type { Draft, HomeStore, Seq, SessionInfo } from '@tapedeck/tape';
-import { knownAs, spineOf } from '../imported/change.ts';
-import { isErased, withoutContent } from '../imported/erased.ts';
+import { spineOf } from '../imported/change.ts';
 import { importedIn, type Shown } from '../imported/imported.ts';
 import { type Origins, sourceNamedBy } from '../imported/origins.ts';
-import { DraftMaker, LaterDraft, outlineOf, wholeDraft } from '../plan/later-draft.ts';
 import type { ConversationPlan, ImportPlan } from '../plan/plan.ts';
 import { type Behind, behindOwnWork, forkedBehind } from './behind-own-work.ts';
+import { branchesOf } from './branches-of.ts';
 import { copiesIn } from './copies.ts';
+import { draftsIn, namedAs } from './drafts-in.ts';
 import { begunMainOf } from './empty-main.ts';
 import { behindKept, placed } from './placed.ts';
 
@@ -63,7 +63,17 @@ function beginningWith(
   const { key } = boundary;
   if (key === undefined) return undefined;
   const own = begunMainOf(store, plan, origins);
-  if (own !== undefined) return inheritedBy(own, beginningOf(store, own.session, { key, isFirst }));
+  if (own !== undefined) {
+    // A branch of it may have the compaction of the source, where that left it.
+    const isWritten = ({ id }: SessionInfo) =>
+      [...store.entries.read(id, { own: true, key: `u:${key}`, limit: 1 })].length > 0;
+    const branches = own.parentId === undefined ? [] : branchesOf(store, plan).filter(isWritten);
+    for (const one of [own, ...branches]) {
+      const beginning = beginningOf(store, one.session, { key, isFirst });
+      if (beginning !== undefined) return inheritedBy(one, beginning);
+    }
+    return undefined;
+  }
   const named = sourceNamedBy(store, plan)?.session;
   const others = [...(named === undefined ? [] : [named]), ...copiesIn(store).compactedAt(boundary)];
   for (const one of others) {
@@ -76,11 +86,8 @@ function beginningWith(
 }
 
 /** The beginning of a session that is here already: it was forked where what it inherits ends. */
-function inheritedBy(
-  { parentId, base }: SessionInfo,
-  beginning: Beginning | undefined,
-): Beginning | undefined {
-  if (beginning?.from === undefined) return beginning;
+function inheritedBy({ parentId, base }: SessionInfo, beginning: Beginning): Beginning {
+  if (beginning.from === undefined) return beginning;
   const shown = beginning.from.shown.filter(({ seq }) => seq <= base);
   const isForked = parentId !== undefined && shown.length > 0;
   return {
@@ -112,31 +119,6 @@ function beginningOf(
   };
 }
 
-/** What makes drafts of the entries of a session, which read them when their content is taken. */
-function draftsIn(store: HomeStore, session: string): (entry: Shown) => Draft {
-  const maker = new DraftMaker(({ seq, key }: Shown) => {
-    const [entry] = store.entries.read(session, { from: seq, to: seq });
-    if (entry === undefined) return [];
-    const { kind, mark, name, payload, meta } = entry;
-    const { again: _, usageBefore: __, ...own } = meta;
-    const draft = {
-      kind,
-      ...(mark !== undefined && { mark }),
-      ...(name !== undefined && { name }),
-      payload,
-      meta: own,
-      key,
-    };
-    return [outlineOf(isErased(entry) ? withoutContent(draft) : draft)];
-  });
-  return (entry) => {
-    const { kind, key, mark, name, content } = entry;
-    const fields = { kind, key, ...(mark !== undefined && { mark }), ...(name !== undefined && { name }) };
-    const draft = new LaterDraft(fields, { maker, step: entry, i: 0, bytes: 0 });
-    return knownAs(draft, content);
-  };
-}
-
 /** What boundaries keep in view, by the keys of both. */
 function keepsIn(shown: readonly Shown[]): ReadonlyMap<string, string> {
   const keys = new Map<Seq, string>(shown.map(({ seq, key }) => [seq, key]));
@@ -146,17 +128,6 @@ function keepsIn(shown: readonly Shown[]): ReadonlyMap<string, string> {
       return kept === undefined ? [] : [[key, kept] as const];
     }),
   );
-}
-
-/** Gives a draft another name, and the same one each time. */
-function namedAs(name: string | undefined): (draft: Draft) => Draft {
-  const named = new WeakMap<Draft, Draft>();
-  return (draft) => {
-    if (name === undefined || draft.name === name) return draft;
-    const known = named.get(draft) ?? { ...wholeDraft(draft), name };
-    named.set(draft, known);
-    return known;
-  };
 }
 
 /**

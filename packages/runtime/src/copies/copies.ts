@@ -2,8 +2,8 @@
  * Copies: the sessions of the home that begin alike (`copies.ts`), by the ids of their records as trees (`family.ts`), along which
  * `walk.ts` finds a conversation, or by what they say, whatever their ids are (`beginnings.ts`, `resemblance.ts`), of which
  * `alike.ts` and `points.ts` conclude which one is the source. So a copy is written once, behind its source (`copied.ts`,
- * `resumed.ts`, `behind-compaction.ts`, or `behind-own-work.ts` where a person went on in that), and its tokens are counted once
- * (`counted-elsewhere.ts`). A copy takes the place of a session that was made before anything of it was here (`empty-main.ts`).
+ * `resumed.ts`, `behind-compaction.ts`, or `behind-own-work.ts` where a person went on in that) or before it (`as-copied.ts`), and
+ * its tokens are counted once (`counted-elsewhere.ts`). A copy takes the place of an empty session of its own (`empty-main.ts`).
  * Imports `imported` and what lies below.
  */
 

@@ -68,9 +68,15 @@ export class Points {
       if (point === undefined) fresh.push(at);
     }
     let last = point ?? this.#root;
-    for (const step of fresh.reverse()) {
-      last = step.key === '' ? last : this.#next(last, step);
-      if (!last.isLoose) this.#known.set(step, last);
+    const steps = fresh.reverse();
+    for (let i = 0; i < steps.length; ) {
+      const run = last === this.#root ? steps.slice(i, i + 1) : inSourceOrder(steps, i);
+      for (const step of run) last = step.key === '' ? last : this.#next(last, step);
+      i += run.length;
+      const end = steps[i - 1];
+      // More of what a compaction kept may follow.
+      const isOpen = i === steps.length && run.some(({ mark }) => mark === 'boundary');
+      if (end !== undefined && !last.isLoose && !isOpen) this.#known.set(end, last);
     }
     return last;
   }
@@ -95,6 +101,14 @@ export class Points {
     if (known === undefined || known.count < point.count) this.#compactions.set(step.said, point);
     return point;
   }
+}
+
+/** The entry in a place or, of a compaction that keeps nothing before it, what it kept, and it: a copy has that behind it. */
+function inSourceOrder(steps: readonly Step[], i: number): readonly Step[] {
+  const [step, ...rest] = steps[i]?.mark === 'boundary' ? steps.slice(i) : steps.slice(i, i + 1);
+  if (step === undefined || step.mark !== 'boundary' || step.kept !== undefined) return steps.slice(i, i + 1);
+  const end = rest.findIndex(({ time }) => !(time < step.time));
+  return [...rest.slice(0, end === -1 ? rest.length : end), step];
 }
 
 /** Whether a compaction kept what follows it: the source has that before the compaction, and a copy has it behind it. */

@@ -18,10 +18,10 @@ export function appendDrafts(
   return wroteOf(added === 0 ? [] : drafts, added);
 }
 
-/** What was written, where drafts became entries: rewinds count as none. Pure. */
+/** What was written, where drafts became entries: rewinds count as none. The first one makes room for others. Pure. */
 export function wroteOf(drafts: readonly Draft[], added: number = drafts.length): Wrote {
   const rewinds = drafts.filter(({ kind }) => kind === 'rewind').length;
-  return { added: added - rewinds, rewound: rewinds > 0, ...repairsIn(drafts) };
+  return { added: added - rewinds, rewound: drafts[0]?.kind === 'rewind', ...repairsIn(drafts) };
 }
 
 /** What was written in two steps. Pure. */

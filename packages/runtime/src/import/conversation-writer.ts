@@ -10,7 +10,7 @@ import { originOf } from '../imported/origins.ts';
 import { withRefs } from '../imported/refs.ts';
 import type { Base } from '../plan/plan.ts';
 import { appendDrafts, bothOf } from './append-drafts.ts';
-import { batchOf } from './batch.ts';
+import { batchOf, countingIn } from './batch.ts';
 import { beginningOf, continuationNotes, exportNotes } from './beginning.ts';
 import { type Forking, forkSession } from './fork-session.ts';
 import { createInPieces } from './in-pieces.ts';
@@ -170,9 +170,11 @@ export class ConversationWriter {
     const { conversation, erasedElsewhere, onAdded } = this.#writing;
     const elsewhere = countedElsewhere(this.#store, this.#writing);
     const nothingYet = { ...nothingImported, elsewhere, erasedElsewhere };
-    const batch = [this.#session.origin(), ...changeOf(conversation, nothingYet).drafts];
+    const change = changeOf(conversation, nothingYet);
     // The first entry of a session says that it begins.
-    const drafts = withRefs(batch, { plan: conversation, next: 2, shown: [] });
+    const begun = [this.#session.origin(), ...countingIn(change, 2)];
+    const next = begun.length + 2;
+    const drafts = [...begun, ...withRefs(change.drafts, { plan: conversation, next, shown: [] })];
     for (let tries = 1; ; tries += 1) {
       const { title } = conversation;
       const { name } = this.#session;

@@ -1,4 +1,5 @@
 import type { Draft, HomeStore } from '@tapedeck/tape';
+import { AsCopied } from '../copies/as-copied.ts';
 import { beginningsIn, behindCompaction } from '../copies/behind-compaction.ts';
 import { begunMainOf } from '../copies/empty-main.ts';
 import type { ErasedInPlan } from '../copies/erased-in-plan.ts';
@@ -28,6 +29,9 @@ export class KnownBeginnings {
   /** The same, where the conversations are forks of it. */
   readonly exported: Exported | undefined;
   readonly #compactions: ReturnType<typeof beginningsIn>;
+  readonly #copied: AsCopied | undefined;
+  /** What has the order of a copy, by conversations. */
+  readonly #inOrder = new Map<string, readonly Draft[]>();
   readonly #store: HomeStore;
   readonly #plan: ImportPlan;
   readonly #preparing: Preparing;
@@ -46,7 +50,9 @@ export class KnownBeginnings {
         ? this.exportOf
         : undefined;
     // Who names the session wants another one beside those that are here.
-    this.#compactions = preparing.as === undefined ? beginningsIn(store, plan, preparing.origins) : [];
+    const { as, origins } = preparing;
+    this.#compactions = as === undefined ? beginningsIn(store, plan, origins) : [];
+    this.#copied = as === undefined ? new AsCopied(store, plan, origins) : undefined;
     this.#made = plan.conversations.some(({ kind }) => kind === 'branch') ? new Map() : undefined;
   }
 
@@ -54,7 +60,7 @@ export class KnownBeginnings {
   behind(given: ConversationPlan): ConversationPlan {
     const { as, origins } = this.#preparing;
     const [store, plan, compactions] = [this.#store, this.#plan, this.#compactions];
-    const whole = this.#prepared(given);
+    const whole = this.#ordered(this.#prepared(given));
     const isCopy = compactions.length > 0;
     if (whole.kind === 'main' && as === undefined && whole.base === undefined && !isCopy)
       this.#resumed = resumedFrom(store, plan, whole, origins);
@@ -68,11 +74,26 @@ export class KnownBeginnings {
     return found;
   }
 
+  /** How many drafts a conversation has in common with its parent as both are written, of so many as both have in the plan. */
+  commonOf({ spine, parent }: ConversationPlan, count: number): number {
+    if (this.#inOrder.size === 0) return count;
+    const key = parent?.key ?? '';
+    const above = this.#inOrder.get(key) ?? this.#wholes.get(key) ?? [];
+    const differs = spine.slice(0, count).findIndex((draft, i) => draft.key !== above[i]?.key);
+    return differs === -1 ? count : differs;
+  }
+
   /** The edges that a session of the plan says: what has the base, or what precedes the compaction, says how that follows. */
   edgesOf(conversation: string): readonly DerivedEdge[] {
     const places = this.#bases.get(conversation)?.places;
     const kept = new Set(this.#compactions.flatMap(({ kept }) => kept.map(({ key }) => key)));
     return this.#plan.derived.filter(({ of }) => places?.has(of) !== true && !kept.has(of));
+  }
+
+  #ordered(whole: ConversationPlan): ConversationPlan {
+    const one = whole.base === undefined ? (this.#copied?.of(whole) ?? whole) : whole;
+    if (one !== whole) this.#inOrder.set(one.key, one.spine);
+    return one;
   }
 
   #prepared(given: ConversationPlan): ConversationPlan {

@@ -154,7 +154,8 @@ export class PlanWriter {
   }
 
   #commonOf(given: ConversationPlan, conversation: ConversationPlan): number {
-    return commonWithParent(given, this.#given.get(given.parent?.key ?? ''), conversation);
+    const count = commonWithParent(given, this.#given.get(given.parent?.key ?? ''), conversation);
+    return this.#writing.known.commonOf(conversation, count);
   }
 
   /** Tells those that count, and look for copies, what was written; returns the id of the session. */

@@ -1,5 +1,5 @@
 import type { Draft, JsonObject, Seq } from '@tapedeck/tape';
-import { storedTexts } from '@tapedeck/tape/internal';
+import { isObject, storedTexts } from '@tapedeck/tape/internal';
 import { LaterDraft, wholeDraft } from '../plan/later-draft.ts';
 import { type ConversationPlan, isAside } from '../plan/plan.ts';
 import { earlierForm } from './earlier-form.ts';
@@ -23,6 +23,8 @@ export interface Change {
   /** The position after which its readers see nothing any more. */
   readonly rewindTo?: Seq;
   readonly drafts: readonly Draft[];
+  /** Answers whose tokens nothing counts yet, without what they say, which the tape has in another place. */
+  readonly uncounted?: readonly Draft[];
 }
 
 /**
@@ -64,7 +66,19 @@ export function changeOf(
     drafts.push(writtenAgain(isGone(i) ? withoutContent(draft) : draft, tape));
   }
   catchUp(Number.POSITIVE_INFINITY);
-  return { same, ...(rewindTo !== undefined && { rewindTo }), drafts };
+  const uncounted = (plan.uncounted ?? []).flatMap((draft) => countsOf(draft, tape));
+  return { same, ...(rewindTo !== undefined && { rewindTo }), drafts, uncounted };
+}
+
+/** What counts the tokens of an answer of which neither a tape nor another one has counted all. */
+function countsOf(draft: Draft, tape: Imported): readonly Draft[] {
+  const { meta, payload, ...answer } = wholeDraft(writtenAgain(draft, tape));
+  const { usage, usageBefore: before } = meta ?? {};
+  if (!isObject(usage) || !isObject(payload)) return [];
+  const isCounted = ([name, count]: [string, unknown]) =>
+    Number(count) <= Number((isObject(before) && before[name]) || 0);
+  if (Object.entries(usage).every(isCounted)) return [];
+  return [{ ...answer, payload: { role: payload.role, content: [] }, ...(meta && { meta }) }];
 }
 
 /** Whether what a plan has in a place was erased: under its own key, under that in the session that was resumed, or elsewhere. */

@@ -96,6 +96,8 @@ export interface ConversationPlan {
   readonly exported?: ReadonlyMap<string, string>;
   /** What the home has already of such a conversation: the spine then begins behind it. */
   readonly base?: Base;
+  /** Answers that the spine has as a copy has them, which says nothing of their tokens. */
+  readonly uncounted?: readonly Draft[];
 }
 
 /** A source as a tree of conversations, parents first. Pure data: the same records give the same plan. */
