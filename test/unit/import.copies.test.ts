@@ -553,7 +553,7 @@ describe('a copy of a session that was compacted', () => {
         const before = heads();
         for (const file of order) take(store, file);
         expect(heads()).toEqual(before);
-        expect(texts(store, 's-2').slice(-2)).toEqual(['in another way', 'did in another way']);
+        expect(texts(store, 's-2').at(-1)).toBe('did in another way');
       }
     });
 

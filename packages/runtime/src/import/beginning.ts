@@ -1,6 +1,8 @@
 import type { Draft } from '@tapedeck/tape';
 import { titleDraft } from '../edges/titles.ts';
 import { continuedNote, resumedBranchNote, resumedNote } from '../imported/copy-notes.ts';
+import { firstPromptIn } from '../imported/first-prompt.ts';
+import { wholeDraft } from '../plan/later-draft.ts';
 import { isStandIn } from '../plan/output.ts';
 import { inheritedOf, notErased } from './inherited-part.ts';
 import type { Writing } from './writing.ts';
@@ -28,11 +30,22 @@ export function beginningOf(
   const { spine } = conversation;
   const saysMore = spine.slice(same).some(isMessage);
   const from = common ?? (saysMore ? same : Math.max(0, spine.slice(0, same).findLastIndex(isMessage)));
-  const { timestamp, title } = inheritedOf([...notErased(writing, { from, to: same, erased })]);
+  const { timestamp, title = ownTitle(writing, same, erased) } = inheritedOf([
+    ...notErased(writing, { from, to: same, erased }),
+  ]);
   // The title of a copy that is no branch depends on what all that begin alike say.
   const isNamed = common === undefined || title === undefined || conversation.title !== undefined;
   const titles = isNamed ? [] : [titleDraft(title)];
   return [originOf(timestamp), ...titles];
+}
+
+/** The first prompt of a branch that its parent does not have, where the session begins with one that both have. */
+function ownTitle(writing: Writing, same: number, erased: ReadonlySet<string>): string | undefined {
+  const { common = 0 } = writing;
+  const promptIn = (from: number, to: number) =>
+    firstPromptIn(notErased(writing, { from, to, erased }).filter(isMessage).map(wholeDraft));
+  const isShared = same < common && promptIn(same, common) !== undefined;
+  return isShared ? promptIn(common, writing.conversation.spine.length) : undefined;
 }
 
 function isMessage({ kind }: Draft): boolean {
