@@ -1,6 +1,7 @@
 import { undoSession } from '@tapedeck/runtime';
 import {
   cleanerFor,
+  type ImportPlan,
   parseJsonLines,
   planClaudeCode,
   type Reconciled,
@@ -317,6 +318,49 @@ describe('what a person rewound', () => {
       expect(tokens).toBe(7 * n);
     }
     expect([...store.verify()]).toEqual([]);
+  });
+
+  const renamed = (records: readonly object[], prefix: string, more: object) =>
+    records.map((one) => {
+      const { uuid, parentUuid } = one as { uuid: string; parentUuid: string | null };
+      const named = { uuid: `${prefix}${uuid}`, parentUuid: parentUuid && `${prefix}${parentUuid}` };
+      return { ...one, ...named, ...more };
+    });
+  const agentOf = (n: number) => [{ id: 'x1', lines: lines(renamed(upTo(n), 'g-', inside)) }];
+
+  test.each<[string, string, (n: number) => ImportPlan]>([
+    [
+      'of a session that was resumed under other ids',
+      's-2',
+      (n) => planClaudeCode({ name: 's-2', lines: lines(renamed(upTo(n), 'r-', { sessionId: 's-2' })) }),
+    ],
+    [
+      'of what begins behind a /clear',
+      's-1-clear-u0',
+      (n) => planned([person({ uuid: 'p0' }, 'before'), ...upTo(n)]),
+    ],
+    [
+      'of a subagent',
+      'agent-x1',
+      (n) => planClaudeCode({ name: 's-1', lines: lines(upTo(1)), agents: agentOf(n) }),
+    ],
+  ])('is stored once %s whose source goes on, too', (_, session, planOf) => {
+    for (const back of [1, 2, 4, 6]) {
+      const store = openStore();
+      if (session === 's-2') reconcile(store, planned(upTo(2)));
+      reconcile(store, planOf(4));
+      const { head = 0 } = store.sessions.find(session) ?? {};
+      store.history.rewind(session, head - back);
+      const seen = textsOf(store, session);
+      for (const n of [5, 6]) {
+        reconcile(store, planOf(n));
+        expect(textsOf(store, session)).toEqual(seen);
+        expect(textsOf(store, `${session}-2`)).toHaveLength(2 * n);
+        const own = [...store.entries.read(`${session}-2`, { own: true, kind: 'message' })];
+        expect([back, n, own.length]).toEqual([back, n, 2 * (n - 4)]);
+      }
+      expect([...store.verify()]).toEqual([]);
+    }
   });
 
   test('stays so in a subagent that was rewound to where it began: it goes on in a session beside it', () => {

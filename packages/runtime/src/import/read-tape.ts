@@ -2,9 +2,9 @@ import type { HomeStore, Seq } from '@tapedeck/tape';
 import { copiesIn } from '../copies/copies.ts';
 import { countedElsewhere } from '../copies/counted-elsewhere.ts';
 import { type Back, backIn as backInFamily } from '../copies/walk.ts';
-import { type Change, changeOf, sameOf } from '../imported/change.ts';
+import { type Change, changeOf, commonOf, sameOf, spineOf } from '../imported/change.ts';
 import { firstKeyIn } from '../imported/first-said.ts';
-import { type Imported, importedIn } from '../imported/imported.ts';
+import { type Imported, importedAt, importedIn, isImportRewind } from '../imported/imported.ts';
 import type { Writing } from './writing.ts';
 
 /** What a session has, and the head at which it was read. */
@@ -53,15 +53,35 @@ export function readTape(
   return { head, hash: headHash, imported, change: changeOf(conversation, imported, back), back };
 }
 
-/** Where a session showed more of the conversation before a person rewound it. */
+/** Where a session showed more of the conversation before a person rewound it: it can be forked there, whatever hides that now. */
 export function beforeRewind(
   store: HomeStore,
   writing: Writing,
   { session, imported, change: { same } }: ReadTape & { readonly session: string },
 ): Back | undefined {
   if (imported.rewound.size === 0) return undefined;
-  const most = mostOf(store, writing, store.sessions.find(session)?.id);
-  return most !== undefined && most.same > same ? most : undefined;
+  let best = mostOf(store, writing, store.sessions.find(session)?.id);
+  for (const rewind of store.entries.read(session, { own: true, kind: 'rewind' })) {
+    if (isImportRewind(rewind)) continue;
+    const one = shownBefore(store, writing, { session, at: rewind.seq - 1 });
+    if (one.same > (best?.same ?? same)) best = one;
+  }
+  return best !== undefined && best.same > same ? best : undefined;
+}
+
+/** What of a conversation a session showed at a position, as far as nothing else was between it, or was cut from it. */
+function shownBefore(
+  store: HomeStore,
+  { conversation }: Writing,
+  { session, at }: { readonly session: string; readonly at: Seq },
+): Back {
+  const { spine, base } = conversation;
+  const { shown, ownWork = Number.POSITIVE_INFINITY } = importedAt(store, session, at, base);
+  const all = spineOf(shown).filter(({ seq }) => seq < ownWork);
+  let same = commonOf(conversation, all);
+  // Between a call and its last result nothing can be cut.
+  while (same > 0 && [spine[same], all[same]].some((next) => next?.kind === 'tool-result')) same -= 1;
+  return { same, rewindTo: all[same - 1]?.seq ?? 0, shown: all.slice(0, same) };
 }
 
 /** Where a session showed more of the conversation before the source left a prompt that it goes on from now. */

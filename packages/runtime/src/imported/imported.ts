@@ -143,9 +143,14 @@ export function inheritedFrom(
   return { ...all, written: new Map() };
 }
 
-/** What of an import the readers of a session saw at a position, whatever was rewound since. */
+/** What a session had of an import at a position, whatever was rewound since. */
+export function importedAt(store: HomeStore, session: string, at: Seq, base?: Base): Imported {
+  return readIn(store, session, { base, at });
+}
+
+/** What the readers of a session saw of an import there. */
 export function shownAt(store: HomeStore, session: string, at: Seq): readonly Shown[] {
-  return readIn(store, session, { at }).shown;
+  return importedAt(store, session, at).shown;
 }
 
 function readIn(
