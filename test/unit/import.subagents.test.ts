@@ -8,7 +8,7 @@ import {
   planClaudeCode,
   reconcile,
 } from '@tapedeck/runtime/import';
-import { type SqliteTapeStore, view } from '@tapedeck/tape';
+import { assistant, type SqliteTapeStore, user, view } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { describe, expect, test } from 'vitest';
 import { openStore } from '../support/store.ts';
@@ -224,6 +224,28 @@ test('a subagent that knows what its parent knew begins with it', () => {
   expect(told(plan)[1]).toEqual(['subagent', 't1', 'completed', 'user: look around', 'assistant: I know']);
   const store = importedAs(plan);
   expect([...store.entries.read('agent-x1', { own: true, kind: 'message' })]).toHaveLength(1);
+});
+
+test('a subagent that knows what its parent knew begins with it also where its file came first', () => {
+  const forked: Records = [
+    { type: 'fork-context-ref', agentId: 'x1', parentSessionId: 's-1', parentLastUuid: 'u1' },
+    model({ uuid: 'fa1', id: 'fm1' }, [says('I know')], { ...inside, usage: { output_tokens: 3 } }),
+  ];
+  const agents = [{ id: 'x1', lines: lines(forked), meta: { toolUseId: 't1', isFork: true } }];
+  const whole = planned([asks, delegates, reports, ends], agents);
+  for (const first of [planned([], agents), planned([asks], agents)]) {
+    const store = importedAs(first, whole);
+    expect([...store.entries.read('agent-x1', { own: true, kind: 'message' })]).toHaveLength(1);
+    expect(childrenOf(store, 's-1')).toEqual([['agent-x1', 't1', 'merged']]);
+    expect(store.sessions.calls().reduce((sum, { usage }) => sum + usage.output, 0)).toBe(3);
+  }
+  // One that a person used stays.
+  const used = openStore();
+  reconcile(used, planned([], agents));
+  used.entries.append('agent-x1', [user('and here?'), assistant('Here, too.')]);
+  const { id } = used.sessions.find('agent-x1') ?? {};
+  reconcile(used, whole);
+  expect(used.sessions.find(id ?? '')?.lifecycle).toBe('active');
 });
 
 test('an id of a subagent that is a path names no session', () => {
