@@ -209,3 +209,36 @@ describe.each([
     expect(placesOf(other, copy, third, begun, second)).toEqual(all);
   });
 });
+
+test('a cleared session is in its run also where a copy that names no source went on before it', () => {
+  // Both go on behind what they have in common, and the copy does so first.
+  const later = (session: string, n: number, minute: number, last = second.at(-1)) =>
+    turn(session, n, undefined).map((one, i) => ({
+      ...one,
+      ...(i === 0 && { parentUuid: last?.uuid }),
+      timestamp: `2026-03-01T10:${minute}:0${i}.000Z`,
+    }));
+  const copied = (session: string) =>
+    second.map(({ session_id: _, ...one }) => ({ ...one, sessionId: session }));
+  const source = [...second, ...later('s-second', 11, 40)];
+  const first = [...copied('s-first'), ...later('s-first', 12, 30)];
+  const named = [...source, ...later('s-named', 13, 50, source.at(-1))].map(
+    ({ session_id: _, ...one }: Raw) => ({
+      ...one,
+      ...{ sessionId: 's-named', forkedFrom: { sessionId: 's-second' } },
+    }),
+  );
+  for (const files of [
+    [begun, source, first, named],
+    [begun, first, source, named],
+    [named, begun, source, first],
+  ]) {
+    const store = openStore();
+    for (const records of files) take(store, records);
+    expect(store.sessions.find('s-second')?.link).toMatchObject({
+      parent: 's-run',
+      type: 'clear',
+      derived: true,
+    });
+  }
+});

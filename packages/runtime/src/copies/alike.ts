@@ -8,6 +8,8 @@ export interface Source {
   readonly members: readonly [Member, ...Member[]];
   /** The id of the one that its records name as that of which it is a copy. */
   readonly names: string | undefined;
+  /** Whether a run cleared another one before it, as its records say: a copy may say so, too, or not. */
+  readonly isCleared: boolean;
 }
 
 /** What is known of the entries of sources. */
@@ -93,6 +95,7 @@ type WaysOf = ReadonlyMap<Source, Ways>;
 /** The sources in order: behind each its copies, as far as records say it, and otherwise by when they went on. */
 function inOrder(ways: WaysOf): readonly Source[] {
   const isBefore = (one: Source, other: Source): boolean => {
+    if (one.isCleared !== other.isCleared) return one.isCleared;
     const [own, its] = [ways.get(one), ways.get(other)];
     const isFirst = own === undefined || its === undefined ? undefined : wentOnFirst(own, its);
     return isFirst ?? one.members[0].session < other.members[0].session;

@@ -45,7 +45,12 @@ class Resemblance {
       if (main?.isActive !== true) continue;
       const others = branches.flatMap((one) => (one?.isActive === true ? one : []));
       others.sort((a, b) => (a.session < b.session ? -1 : 1));
-      sources.push({ id: source, members: [main, ...others], names: copies.namedSource(main.id) });
+      sources.push({
+        id: source,
+        members: [main, ...others],
+        names: copies.namedSource(main.id),
+        isCleared: copies.tools.isCleared(main.id),
+      });
     }
     const firstOf = (one: string) => copies.firstOf(one);
     return likelyPlaces(sources, { points: this.#points, firstOf }).filter((one) => {

@@ -24,6 +24,7 @@ export class ToolSessions {
   readonly #continuing = new Map<string, Continuing[]>();
   /** What begins behind a `/clear`, by the sessions with which the runs began. */
   readonly #cleared = new Map<string, Map<string, Cleared>>();
+  readonly #clearedIds = new Set<string>();
 
   /** Takes note of one that is new here. What continues an export is the main conversation of no session of a tool. */
   add(id: string, source: string, facts: Pick<SessionFacts, 'origin' | 'continues'>): void {
@@ -43,6 +44,7 @@ export class ToolSessions {
 
   /** A session begins behind a `/clear`. One that was made beside it, and has more of its source, has the same place. */
   addCleared(run: string, id: string, kin: Kin): void {
+    this.#clearedIds.add(id);
     const cleared = this.#cleared.get(run) ?? new Map<string, Cleared>();
     if (!cleared.has(kin.session)) this.#cleared.set(run, cleared.set(kin.session, { id, kin }));
   }
@@ -52,6 +54,11 @@ export class ToolSessions {
     const cleared = this.#cleared.get(run)?.values() ?? [];
     const places = new Map([...cleared].map(({ id, kin }) => [placeOf(kin), id]));
     return [...places.keys()].toSorted().flatMap((place) => places.get(place) ?? []);
+  }
+
+  /** Whether a session begins behind a `/clear` of a run that is known. */
+  isCleared(id: string): boolean {
+    return this.#clearedIds.has(id);
   }
 
   mainOf(source: string | undefined): string | undefined {

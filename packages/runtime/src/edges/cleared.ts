@@ -2,6 +2,7 @@ import { type HomeStore, note, type SessionInfo } from '@tapedeck/tape';
 import { isDeleted, treeParentOf } from '@tapedeck/tape/internal';
 import { copiesIn } from '../copies/copies.ts';
 import { clearedEvent } from '../imported/copy-notes.ts';
+import { knownSessionsIn } from '../imported/known-sessions.ts';
 import { sessionOf, sourceOf } from '../imported/origins.ts';
 import type { ImportPlan } from '../plan/plan.ts';
 import { appendBeside } from './beside.ts';
@@ -10,19 +11,34 @@ import { link } from './link.ts';
 /** The type of the edge between two sessions of which the second begins behind a `/clear`. */
 export const clearType = 'clear';
 
+/** Takes note of the run that began a session behind a `/clear`. */
+export function noteRun(store: HomeStore, { format, clearedFrom }: ImportPlan, session: string): void {
+  const id = store.sessions.find(session)?.id;
+  if (id === undefined || clearedFrom === undefined) return;
+  const isNoted = [...store.entries.read(id, { own: true, name: clearedEvent, limit: 1 })].length > 0;
+  const key = 'import:cleared';
+  if (!isNoted) appendBeside(store, id, [{ ...note(clearedEvent, { session: clearedFrom }), key }]);
+  copiesIn(store).addCleared(sourceOf(format, clearedFrom), id);
+}
+
 /**
  * Puts each session that begins behind a `/clear` under the one that its run began just before it: no record says more than with
  * which session the run began. So the first of them is under that.
  */
-export function placeRun(
+export function placeRun(store: HomeStore, { format, session, clearedFrom }: ImportPlan): void {
+  placeCleared(store, { format, run: clearedFrom ?? session });
+}
+
+/** Puts a session back into its run, if one cleared it, once it is below no other one that begins as it does. */
+export function placeAgain(store: HomeStore, info: SessionInfo): void {
+  const { clearedFrom: run, origin } = knownSessionsIn(store).of(info);
+  if (run !== undefined) placeCleared(store, { format: String(origin?.format), run });
+}
+
+function placeCleared(
   store: HomeStore,
-  { format, session: own, clearedFrom }: ImportPlan,
-  session: string,
+  { format, run }: { readonly format: string; readonly run: string },
 ): void {
-  const info = store.sessions.find(session);
-  if (info === undefined) return;
-  if (clearedFrom !== undefined) noteRun(store, info, { format, run: clearedFrom });
-  const run = clearedFrom ?? own;
   const cleared = copiesIn(store).tools.clearedIn(sourceOf(format, run));
   if (cleared.length === 0) return;
   const began = sessionOf(store, { format, session: run });
@@ -50,15 +66,4 @@ function placeBehind(
 /** Whether it is below another session that begins as it does: a copy says what its source said of the run. */
 function isCopy(info: SessionInfo): boolean {
   return info.link?.type === 'copy' && treeParentOf(info).parentId !== undefined;
-}
-
-function noteRun(
-  store: HomeStore,
-  { id }: SessionInfo,
-  { format, run }: { readonly format: string; readonly run: string },
-): void {
-  const isNoted = [...store.entries.read(id, { own: true, name: clearedEvent, limit: 1 })].length > 0;
-  const key = 'import:cleared';
-  if (!isNoted) appendBeside(store, id, [{ ...note(clearedEvent, { session: run }), key }]);
-  copiesIn(store).addCleared(sourceOf(format, run), id);
 }

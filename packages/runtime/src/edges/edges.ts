@@ -15,7 +15,7 @@ import { importedIn } from '../imported/imported.ts';
 import { sessionOf } from '../imported/origins.ts';
 import type { ConversationPlan, DerivedEdge, ImportPlan } from '../plan/plan.ts';
 import { appendBeside } from './beside.ts';
-import { clearType, placeRun } from './cleared.ts';
+import { clearType, noteRun, placeAgain, placeRun } from './cleared.ts';
 import { titleCopy, titleShown } from './concluded-title.ts';
 import { callAt } from './fork-of.ts';
 import { link } from './link.ts';
@@ -62,7 +62,10 @@ export function linkSessions(
     const placed = sessionsOf(key);
     if (placed === undefined) continue;
     const { session } = placed;
-    if (kind === 'main' && copies) placeCopy(store, plan, placed);
+    if (kind === 'main' && copies) {
+      placeCopy(store, plan, placed);
+      noteRun(store, plan, session);
+    }
     if (kind === 'main') placeExported(store, plan, session);
     if (kind === 'cleared') titleShown(store, session);
     const written = parent === undefined ? undefined : sessionsOf(parent.key)?.session;
@@ -77,7 +80,7 @@ export function linkSessions(
   if (placed === undefined || !copies) return;
   placeAlike(store, placed.session);
   // What begins as another session does is below that, and the first of them where its run cleared it.
-  placeRun(store, plan, placed.session);
+  placeRun(store, plan);
 }
 
 function placeBelow(
@@ -187,6 +190,7 @@ function placeUnder(store: HomeStore, copy: SessionInfo, source: SessionInfo): v
       type: 'copy',
       ...(exported === undefined && concluded),
     });
+    if (exported === undefined) placeAgain(store, loose);
   }
   link(store, copy.id, source.id, { type: 'copy' });
 }
@@ -198,6 +202,7 @@ function placeAlike(store: HomeStore, session: string): void {
   const resemblance = resemblanceIn(store);
   const places = resemblance.placesAround(id);
   if (places.length === 0) titleShown(store, session);
+  const first: SessionInfo[] = [];
   for (const one of places) {
     titleCopy(store, one);
     const info = store.sessions.find(one.id);
@@ -214,7 +219,9 @@ function placeAlike(store: HomeStore, session: string): void {
     const evidence =
       one.source === undefined ? 'it went on first' : `both begin with the same ${one.source.common} entries`;
     link(store, info.id, source?.id ?? null, { type: 'copy', derived: true, evidence });
+    if (source === undefined) first.push(info);
   }
+  for (const info of first) placeAgain(store, info);
 }
 
 /** A session and those above it that are below another one in the tree; undefined where it is not. */
