@@ -15,8 +15,8 @@ import { deleteFor } from './returned.ts';
 /**
  * Deletes the session of a subagent whose result came to another session than those from which it was forked, such as the branch
  * that its call is in since a prompt was typed anew: a session is merged only into what it was forked from. So it is forked anew,
- * from the session that shows its result. So is one that knows what its parent knew, and came before that. One that is merged stays, unless an import took that back, and so does one that has
- * anything else than imports wrote.
+ * from the session that shows its result. So is one that begins with what its parent knew, and came before that was here. One that
+ * is merged stays, unless an import took that back, and so does one that has anything else than imports wrote.
  * @param written the session of its parent to which this import wrote
  */
 export function deleteMisplaced(
