@@ -1,6 +1,6 @@
 import type { Draft, HomeStore } from '@tapedeck/tape';
 import type { OnProgress } from '@tapedeck/tape/store';
-import { releaseBehind } from '../lines/collect.ts';
+import { releaseBehind, savesMemory } from '../lines/collect.ts';
 import { LaterDraft, wholeDraft } from '../plan/later-draft.ts';
 import { bothOf, type Wrote, wroteOf } from './append-drafts.ts';
 import { discardStaged } from './discard-staged.ts';
@@ -8,6 +8,9 @@ import { ChangedMeanwhile } from './unless-changed.ts';
 
 /** Drafts of a new session, and their bytes, that are written in one transaction, before all of them become visible. */
 const chunkMax = { drafts: 500, bytes: 4 * 1024 * 1024 };
+
+/** What is in memory for longer than V8's young generation lasts is garbage of the old one, which is collected late. */
+const briefBytes = 32 * 1024;
 
 /** What became of a session that was written in pieces. */
 export interface InPieces {
@@ -40,7 +43,8 @@ export function createInPieces(
     releaseBehind(drafts.length);
     // Nothing of an import that was killed is continued: its source may have changed since.
     id = store.imports.stage(session, { keys: [], ...(title !== undefined && { title }) }).id;
-    for (const chunk of chunksOf(drafts)) {
+    const bytes = savesMemory(drafts.length) ? briefBytes : chunkMax.bytes;
+    for (const chunk of chunksOf(drafts, { ...chunkMax, bytes })) {
       const { added } = store.imports.append(id, chunk);
       wrote = bothOf(wrote, wroteOf(added === 0 ? [] : chunk, added));
       done += chunk.length;
@@ -56,13 +60,13 @@ export function createInPieces(
   return became();
 }
 
-function* chunksOf(drafts: readonly Draft[]): Generator<readonly Draft[]> {
+function* chunksOf(drafts: readonly Draft[], most: typeof chunkMax): Generator<readonly Draft[]> {
   let chunk: Draft[] = [];
   let bytes = 0;
   for (const draft of drafts) {
     chunk.push(wholeDraft(draft));
     bytes += draft instanceof LaterDraft ? draft.bytes : 0;
-    if (chunk.length < chunkMax.drafts && bytes < chunkMax.bytes) continue;
+    if (chunk.length < most.drafts && bytes < most.bytes) continue;
     yield chunk;
     [chunk, bytes] = [[], 0];
   }

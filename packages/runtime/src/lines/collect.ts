@@ -41,10 +41,15 @@ export function collecting<T extends { readonly records: readonly JsonLine[] }>(
 /** What a step leaves of fewer records is little. */
 const manyRecords = 20_000;
 
+/** Whether a process that lets programs collect garbage has so many records at once that what they leave counts. */
+export function savesMemory(records: number): boolean {
+  return globalThis.gc !== undefined && records > manyRecords;
+}
+
 /**
  * Called between the steps of an import, with the number of their records. Collects all garbage, and gives its memory back to the
- * system, in a process that lets programs do that: V8 itself keeps up to 50 MB of what it has collected.
+ * system: V8 itself keeps up to 50 MB of what it has collected.
  */
 export function releaseBehind(records: number): void {
-  if (records > manyRecords) globalThis.gc?.({ type: 'major', execution: 'sync', flavor: 'last-resort' });
+  if (savesMemory(records)) globalThis.gc?.({ type: 'major', execution: 'sync', flavor: 'last-resort' });
 }

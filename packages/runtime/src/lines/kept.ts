@@ -22,8 +22,8 @@ export interface Content {
 /** A longer line is read again each time. */
 const keptLineMax = 1024 * 1024;
 
-/** The bytes of lines read again whose records stay until others are. */
-const recentBytes = 256 * 1024;
+/** The bytes of lines read again whose records stay until others are: garbage of V8's young generation, then. */
+const recentBytes = 32 * 1024;
 
 /**
  * The records of an open file. Those of its first lines stay in memory, unless it is large, and a small file is parsed once;
