@@ -1,14 +1,18 @@
 import { writeFileSync } from 'node:fs';
 import { contract } from '@tapedeck/cli/contract';
-import { assistant, toolCall, toolResult, user } from '@tapedeck/tape';
+import { openJournal } from '@tapedeck/graph/journal';
+import { assistant, openTapeStore, toolCall, toolResult, user } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
+import { fixedClock } from '../support/clock.ts';
 import { type TempHome, tempHome } from '../support/temp-home.ts';
 
 /** A session of two turns, at 2 to 5, with a child that has done its work and one that has not. */
 function talked(): TempHome {
   const home = tempHome();
   home.session('main', user('One'), assistant('First.'), user('Two'), assistant('Second.'));
-  using store = home.open();
+  // Sessions of one moment change places in a list with each act.
+  const { now } = fixedClock({ start: Date.now(), stepMs: 1 });
+  using store = openTapeStore(home.db, { journal: openJournal(home.graph), durability: 'fast', now });
   for (const name of ['kid', 'other']) {
     store.lineage.fork('main', { name });
     store.entries.append(name, [assistant(`Done by ${name}.`)]);

@@ -317,7 +317,7 @@ class Work {
     this.#inside(agent, this.#answer(this.#id('m'))({ type: 'text', text: `end of ${agent.id}` }));
   }
 
-  /** A subagent in the background ends, and the conversation that goes on is told so. */
+  /** A subagent in the background ends, and its conversation, which went on, gets a note of that. */
   #report(session: Session): void {
     const [agent] = this.#running.splice(this.#random.below(this.#running.length), 1);
     if (agent === undefined) return;

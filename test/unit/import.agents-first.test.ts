@@ -173,7 +173,7 @@ describe('a session of which the file of a subagent came before its own', () => 
       (where): [string, string, (store: SqliteTapeStore, session: string) => unknown][] => [
         [
           where,
-          'went on with',
+          'continued',
           (store, session) => store.entries.append(session, [user('mine'), assistant('yours')]),
         ],
         [where, 'named', (store, session) => store.sessions.update(session, { name: 'mine' })],

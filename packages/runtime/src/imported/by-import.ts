@@ -17,8 +17,8 @@ export function isByImport(entry: Entry): boolean {
 }
 
 /**
- * Whether all that a session has is by imports: no one has written to it, has given it a state, a name, a place or a child, or has
- * brought it back.
+ * Whether all that a session has is by imports: no person has written to it, has given it a state, a name, a place or a child, or
+ * has brought it back.
  * @param mayHave says of a child that it is no reason to keep the session
  */
 export function isUntouched(
