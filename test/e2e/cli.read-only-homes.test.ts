@@ -185,14 +185,15 @@ test('a copy is one state of the home, while another process writes it', async (
      for (let n = 0; ; n += 1) {
        store.entries.append('main', [user('x'.repeat(3000) + n)]);
        if (n === 0) console.log('began');
-       if (n % 100 === 99) Atomics.wait(clock, 0, 0, 20); // About ten checkpoints in a second.
+       // A few checkpoints in a second: what was written at full speed soon takes longer to copy than there is between two.
+       if (n % 100 === 99) Atomics.wait(clock, 0, 0, 40);
      }`,
     file,
   );
   await using _ = writing;
   await writing.prints('began');
   const heads: number[] = [];
-  for (let round = 0; round < 10; round += 1) {
+  for (let round = 0; round < 20; round += 1) {
     using copy = openTapeStore(file, { readonly: true, probe: { uid: () => 4_242, ownerOf: () => 1 } });
     expect(copy.isCopy).toBe(true);
     expect([...copy.verify()]).toEqual([]);
