@@ -26,16 +26,16 @@ export function asOlderCopy(
 ): ReadTape | undefined {
   const { conversation } = writing;
   const { imported, change, session } = tape;
-  const others = branchesOf(store, writing).map((branch) => [branch, importedIn(store, branch)] as const);
-  const all = [imported, ...others.map(([, one]) => one)];
+  const own = [session, imported] as const;
+  const others = othersOf(store, writing).map((id) => [id, importedIn(store, id)] as const);
   const saysNothing = ([of, one]: readonly [id: string, Imported]) =>
     saysNothingNew(conversation, one, (draft, entry) => isPartOf(store, draft, { of, entry }));
-  const isOlder =
-    shown === conversation.spine.length || [[session, imported] as const, ...others].some(saysNothing);
+  const all = [own, ...others];
+  const isOlder = shown === conversation.spine.length || all.some(saysNothing);
   if (!isOlder) return undefined;
   const there = new Set<string>();
   for (const { draft } of conversation.asides)
-    if (all.some((one) => hasAside(one, draft))) there.add(keyOf(draft));
+    if (all.some(([, one]) => hasAside(one, draft))) there.add(keyOf(draft));
   const drafts = change.drafts.filter((draft) => isAside(draft) && !there.has(keyOf(draft)));
   return { ...tape, change: { same: change.same, drafts } };
 }
@@ -57,7 +57,7 @@ function isPartOf(
  * The branches of a source, deleted or not, and what it is a copy of: an older copy shows what is in one of them where a prompt
  * was typed anew since. The session that this import makes show something else counts for none.
  */
-function branchesOf(store: HomeStore, { plan, conversation, from }: Writing): readonly string[] {
+function othersOf(store: HomeStore, { plan, conversation, from }: Writing): readonly string[] {
   const copies = copiesIn(store);
   const branches = copies.tools.branchesOf(sourceOf(plan.format, plan.session)).map(([id]) => id);
   const settled = { ...conversation, spine: conversation.spine.slice(0, conversation.settled) };
