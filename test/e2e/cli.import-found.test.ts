@@ -189,6 +189,17 @@ test('a path that cannot be followed is named with the reason', async () => {
       });
 });
 
+test('a named path that is not there keeps no folder that is named beside it from being imported', async () => {
+  using user = userWith({ 'a/s1.jsonl': transcript('s1', 1) });
+  const [folder, none] = [user.dir.file('a'), user.dir.file('none')];
+  const why = `Left out ~/none: no such file or directory\n`;
+  expect(await user.says('import', folder, none, '--dry-run')).toMatchObject({ code: 0, stderr: why });
+  const said = await user.says('import', none, folder);
+  expect(said).toMatchObject({ code: 1, stdout: expect.stringContaining(' from 1 of 1 file') });
+  expect(said.stderr).toContain(why);
+  expect(await user.says('import', none, `${none}-2`, '--yes')).toMatchObject({ code: 3, stdout: '' });
+});
+
 test('where nothing is found, the import says where it looked, and how to name another place', async () => {
   using user = userWith({ 'backup/note.txt': '' });
   const looked = /^Looked in (.*); name another place with: tape import PATH, or import\.roots/;

@@ -90,7 +90,9 @@ async function importAll(
   { config }: ClaudeCodePlace,
   form: { readonly plain: boolean },
 ): Promise<ReadonlyMap<string, Said[]>> {
-  const { names } = await importFiles(store, [join(config, 'projects')], { clean: false });
+  const { names, done } = await importFiles(store, [join(config, 'projects')], { clean: false });
+  // The program writes nothing that is wrong.
+  expect(done.flatMap(({ brought }) => brought?.irregular ?? [])).toEqual([]);
   return new Map(
     names.map((name) => [name, saidIn(view(store.views.entries(name), { target }).messages, form)]),
   );

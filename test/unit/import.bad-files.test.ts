@@ -235,6 +235,18 @@ test.each([
   },
 );
 
+test('a copy that begins at a compaction, whose boundary names what was kept behind it, has no circle', async () => {
+  const boundary = {
+    ...{ type: 'system', subtype: 'compact_boundary', uuid: 'b1', parentUuid: null, sessionId: 's-1' },
+    logicalParentUuid: 'a1',
+    compactMetadata: { preservedMessages: { anchorUuid: 'b1-s', uuids: ['a1'], allUuids: ['a1'] } },
+  };
+  const summary = person({ uuid: 'b1-s', parent: 'b1' }, 'They said hello', { isCompactSummary: true });
+  const kept = model({ uuid: 'a1', parent: 'b1-s' }, [says('Hi')]);
+  const { done } = await imported(jsonl([boundary, summary, kept, bye]), { strict: true });
+  expect(done.map(({ error, brought }) => [error, brought?.irregular])).toEqual([[undefined, []]]);
+});
+
 test('of many irregular records the first hundred are named, and all are counted, whatever is wrong with each', async () => {
   const repeats = Array.from({ length: 150 }, () => hello);
   const codex = { type: 'response_item', payload: { type: 'message' } };

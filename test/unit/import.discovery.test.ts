@@ -256,6 +256,24 @@ describe('what is left out', () => {
     },
   );
 
+  test('what lies beside a session that its working directory leaves out is left out, and counted, with it', async () => {
+    const parts = {
+      '-1/tool-results/t1.txt': 'output',
+      '-1/subagents/agent-a1.meta.json': '{"agentType":"x"}',
+    };
+    const beside = Object.entries(parts).map(([path, text]) => [`.claude/projects/a/s${path}`, text]);
+    const one = {
+      '.claude/projects/a/s-1.jsonl': claude('s-1', '/secret/app'),
+      ...Object.fromEntries(beside),
+    };
+    const home = homeWith({ ...one, '.claude/projects/a/s2.jsonl': claude('s2') });
+    const { files: left, excluded } = await found(home, { exclude: ['/secret/'] });
+    expect([left.map(({ session }) => session), excluded]).toEqual([['s2'], 3]);
+    // A copy that went on elsewhere has them, too.
+    writeFileSync(join(home, '.claude/projects/a/copy.jsonl'), claude('s-1'));
+    expect(await found(home, { exclude: ['/secret/'] })).toMatchObject({ excluded: 1 });
+  });
+
   test('a .tapeignore counts for the files and the working directories below it', async () => {
     const home = homeWith({ ...files, '.claude/projects/b/.tapeignore': 's2.jsonl\n' });
     const project = homeWith({ '.tapeignore': '*\n', 'inner/x': '' });

@@ -16,7 +16,7 @@ import { withProgress } from '../output/progress.ts';
 import { agrees, canAsk } from '../question.ts';
 import { bytesOf, forgottenSource, foundByTool, type Pending, parted } from './conversations.ts';
 import { sayDone, sayFound } from './found-answer.ts';
-import { namedPath } from './named-path.ts';
+import { namedPaths } from './named-path.ts';
 
 /** What of the transcripts on this machine to import. */
 export interface Wanted {
@@ -170,8 +170,7 @@ async function find(wanted: Wanted, table: SourceTable, context: Context): Promi
   const { io, home } = context;
   const { discover, transcriptTools } = await import('@tapedeck/runtime/import');
   const { roots, exclude } = await readSearched(context);
-  const named = await Promise.all(wanted.paths.map(async (path) => await namedPath(path, io)));
-  const paths = named.map(({ path }) => path);
+  const { paths, missing } = await namedPaths(wanted.paths, io);
   const place = { env: io.env, home: userHome(io) };
   const found = await discover({
     place,
@@ -194,5 +193,5 @@ async function find(wanted: Wanted, table: SourceTable, context: Context): Promi
     ({ name, plan }) => plan !== undefined && (wanted.tool === undefined || wanted.tool === name),
   );
   const places = [...read.flatMap((tool) => tool.roots(place)), ...roots];
-  return { ...found, places, problems: found.problems.map(placed) };
+  return { ...found, places, problems: [...missing, ...found.problems.map(placed)] };
 }

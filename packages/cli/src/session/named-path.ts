@@ -1,5 +1,6 @@
 import { lstatSync, type Stats, statSync } from 'node:fs';
 import { resolve } from 'node:path';
+import type { Problem } from '@tapedeck/runtime/import';
 import { NotFoundError } from '../errors/kinds.ts';
 import type { Io } from '../io.ts';
 
@@ -26,8 +27,34 @@ export async function namedPath(named: string, { cwd }: Pick<Io, 'cwd'>): Promis
     }
     const why =
       code === 'ENOENT' && isLink(path) ? 'it is a link to what is not there' : 'no such file or directory';
-    throw new NotFoundError(`cannot import '${named}': ${why}`, { file: named });
+    throw new NotFoundError(`cannot import '${named}': ${why}`, { file: named, why });
   }
+}
+
+/** What of some named paths is there, and what is wrong with the others. */
+interface NamedPaths {
+  readonly paths: readonly string[];
+  readonly missing: readonly Problem[];
+}
+
+/**
+ * Finds what the user named to be searched. What is not there keeps nothing else from it.
+ * @throws NotFoundError or IMPORT_CANNOT_READ for the first path where none is there
+ */
+export async function namedPaths(named: readonly string[], { cwd }: Pick<Io, 'cwd'>): Promise<NamedPaths> {
+  const paths: string[] = [];
+  const missing: Problem[] = [];
+  let first: unknown;
+  for (const one of named)
+    try {
+      paths.push((await namedPath(one, { cwd })).path);
+    } catch (error) {
+      first ??= error;
+      const { data = {} } = error as { readonly data?: { readonly why?: unknown } };
+      missing.push({ path: resolve(cwd, one), why: String(data.why) });
+    }
+  if (paths.length === 0 && first !== undefined) throw first;
+  return { paths, missing };
 }
 
 function isLink(path: string): boolean {

@@ -74,6 +74,7 @@ export async function discover(search: Search): Promise<Discovery> {
     strangers: [],
     problems: [],
     excluded: 0,
+    leftOut: new Set(),
     empty: 0,
   };
   const { answers } = looking;
@@ -111,7 +112,8 @@ export async function discover(search: Search): Promise<Discovery> {
     looking.strangers.length = strangers;
     looking.files.splice(0, Number.POSITIVE_INFINITY, ...looking.files.filter((one) => named.has(idOf(one))));
   }
-  const { files, strangers, problems, excluded, empty } = looking;
+  const files = withoutParts(looking);
+  const { strangers, problems, excluded, empty } = looking;
   const isIn = inProject(search.project ?? '');
   return {
     files: changedSince(since, withMain(files)).filter((file) => isWanted(file, search, isIn)),
@@ -131,6 +133,8 @@ interface Looking extends Mutable<Pick<Discovery, 'excluded' | 'empty'>> {
   readonly files: FoundFile[];
   readonly strangers: Stranger[];
   readonly problems: Problem[];
+  /** The conversations of which a file is left out by its working directory. */
+  readonly leftOut: Set<string>;
 }
 
 function rootsOf(tool: TranscriptTool, { answers, search: { place } }: Looking): readonly string[] {
@@ -153,8 +157,28 @@ async function identify(
   if (found === undefined) return;
   if ('why' in found) problems.push(found);
   else if ('like' in found) strangers.push({ path, ...(found.like !== undefined && { like: found.like }) });
-  else if (found.project !== undefined && excludes.excludesProject(found.project)) looking.excluded += 1;
+  else if (found.project !== undefined && excludes.excludesProject(found.project)) leaveOut(found, looking);
   else files.push({ path, facts, ...found });
+}
+
+function leaveOut(file: Pick<FoundFile, 'tool' | 'main'>, looking: Looking): void {
+  looking.excluded += 1;
+  looking.leftOut.add(idOf(file));
+}
+
+/**
+ * The files without those that lie beside a transcript which is left out by its working directory, such as saved outputs:
+ * they name none.
+ */
+function withoutParts(looking: Looking): readonly FoundFile[] {
+  const { files, leftOut } = looking;
+  if (leftOut.size === 0) return files;
+  const placed = new Set(
+    files.filter(({ role, project }) => role === 'main' || project !== undefined).map(idOf),
+  );
+  const kept = files.filter((file) => placed.has(idOf(file)) || !leftOut.has(idOf(file)));
+  looking.excluded += files.length - kept.length;
+  return kept;
 }
 
 /** Takes a file that a tool knows, and passes over any other one: most files with its ending are none of a tool. */
@@ -176,7 +200,7 @@ function isKnown({ path, facts, known }: WalkedFile, looking: Looking): boolean 
   if (tool === undefined) return false;
   const { session, main, role, project, first } = source;
   if (project !== undefined && looking.excludes.excludesProject(project)) {
-    looking.excluded += 1;
+    leaveOut({ tool, main }, looking);
     return true;
   }
   // Without objects that are only spread: nearly every file comes this way.
@@ -237,7 +261,7 @@ function below(folder: string, path: string): string {
 }
 
 /** What the files of one conversation have in common. */
-function idOf({ tool, main }: FoundFile): string {
+function idOf({ tool, main }: Pick<FoundFile, 'tool' | 'main'>): string {
   return `${tool.name} ${main}`;
 }
 

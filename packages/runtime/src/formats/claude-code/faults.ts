@@ -1,7 +1,8 @@
 import { type Fault, FaultyLines } from '../../plan/faulty-lines.ts';
 import { type Chain, isOwnParent } from './chain.ts';
 import type { Conversation } from './conversation.ts';
-import type { CodeRecord } from './records.ts';
+import { keptBy } from './kept.ts';
+import { type CodeRecord, isBoundary } from './records.ts';
 
 /** What is wrong with records of a file that shows beside its other records alone: ids that were used before, and circles. Pure. */
 export function faultsIn(
@@ -12,7 +13,8 @@ export function faultsIn(
   const reused = reusedIn(paths);
   for (const record of records) {
     if (record.isRepeat) found.add(record, repeatOf(record));
-    if (circular.has(record)) found.add(record, circleAt(record, parents.get(record)));
+    if (circular.has(record) && !isOfCopy(record, parents.get(record)))
+      found.add(record, circleAt(record, parents.get(record)));
     if (reused.has(record)) found.add(record, ofCall);
   }
   return found;
@@ -36,6 +38,16 @@ const ofCall: Fault = {
 function repeatOf({ isChained }: CodeRecord): Fault {
   const outcome = isChained ? 'taken as another record' : 'kept beside the conversation';
   return { fault: 'its id was used before', outcome };
+}
+
+/**
+ * Whether a boundary names as what it follows a record that its compaction kept, and nothing is before it: so a copy begins
+ * that `--fork-session` wrote, in which what was kept is behind the summary.
+ */
+function isOfCopy(record: CodeRecord, before: CodeRecord | undefined): boolean {
+  if (before !== undefined || record.parent === undefined || !isBoundary(record)) return false;
+  const { uuids, tail } = keptBy(record);
+  return uuids.has(record.parent) || tail === record.parent;
 }
 
 function circleAt(record: CodeRecord, parent: CodeRecord | undefined): Fault {
