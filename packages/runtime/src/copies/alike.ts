@@ -1,5 +1,5 @@
 import { type Point, type Points, Ways, wentOnFirst } from './points.ts';
-import type { Member, Step } from './step.ts';
+import { type Member, pathOf, type Step } from './step.ts';
 
 /** A session of a tool, as far as it is here. */
 export interface Source {
@@ -28,8 +28,9 @@ export interface Likely {
   readonly source?: {
     /** The session that has most of what it begins with. */
     readonly id: string;
-    /** How many entries both begin with. */
+    /** How many entries both have, and how many that has before them: none where both begin with them. */
     readonly common: number;
+    readonly before: number;
   };
 }
 
@@ -54,7 +55,7 @@ export function likelyPlaces(sources: readonly Source[], { points, firstOf }: Kn
   const [answered, unanswered] = [new Map<Point, Claim>(), new Map<string, Map<Point, Claim>>()];
   return inOrder(ways).map((source) => {
     const [{ id, end: last }] = source.members;
-    let best: Likely['source'];
+    let best: { readonly id: string; readonly member: Member; readonly count: number } | undefined;
     let shared = 0;
     for (const member of source.members) {
       const first = firstOf(behindIts(member, sources).id);
@@ -65,16 +66,24 @@ export function likelyPlaces(sources: readonly Source[], { points, firstOf }: Kn
         const claims = point.isAnswered ? answered : begun;
         const claim = claims.get(point);
         if (claim === undefined) claims.set(point, { source, id: member.id });
-        else if (claim.source !== source && point.count > (best?.common ?? 0))
-          best = { id: claim.id, common: point.count };
+        else if (claim.source !== source && point.count > (best?.count ?? 0))
+          best = { id: claim.id, member, count: point.count };
         if (claim === undefined) continue;
         if (member.id === id) shared = point.count;
         break;
       }
     }
     const { count } = points.at(last);
-    return { id, count, shared, ...(best !== undefined && { source: best }) };
+    if (best === undefined) return { id, count, shared };
+    const before = beforeIts(best.member, points);
+    return { id, count, shared, source: { id: best.id, common: best.count - before, before } };
   });
+}
+
+/** How many entries of others precede all that one has. */
+function beforeIts(member: Member, points: Points): number {
+  const first = pathOf(member).findLast(({ key }) => key !== '');
+  return first === undefined ? 0 : points.at(first).count - 1;
 }
 
 /** Of one that begins at a compaction, one that has what precedes that; else the one itself. */

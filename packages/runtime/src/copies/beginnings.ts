@@ -15,8 +15,8 @@ interface Compacted {
 }
 
 /**
- * What copies of sessions may begin with: the first message that each shows, and its compactions. They are known by when they
- * were said, and are read when others of that time are sought: most never are.
+ * What copies of sessions may begin with: the first message that each shows, its compactions, and the messages behind lost
+ * parents. They are known by when they were said, and are read when others of that time are sought: most never are.
  */
 export class Beginnings {
   readonly #store: HomeStore;
@@ -33,15 +33,15 @@ export class Beginnings {
   }
 
   /** Takes note of how a session begins by now. */
-  take(id: string, kin: Kin, { shown, compactions, leading }: BeginningFacts): void {
+  take(id: string, kin: Kin, { shown, compactions, leading, rejoined }: BeginningFacts): void {
     const known = new Map(kin.begins.map((said) => [said.seq, said]));
     const saidOf = (one: Beginning): Said => {
       const said = known.get(one.seq);
-      return said?.when === one.when ? said : { ...one };
+      return said?.when === one.when ? said : { seq: one.seq, when: one.when };
     };
     for (const { when } of kin.begins) this.#byTime.get(when)?.delete(id);
     const own = compactions.map(saidOf);
-    kin.begins = [...(shown === undefined ? [] : [saidOf(shown)]), ...own];
+    kin.begins = [...(shown === undefined ? [] : [saidOf(shown)]), ...own, ...rejoined.map(saidOf)];
     for (const { when } of kin.begins) {
       const others = this.#byTime.get(when) ?? new Map<string, Kin>();
       this.#byTime.set(when, others.set(id, kin));
@@ -69,6 +69,12 @@ export class Beginnings {
         if (other.begins.some(has)) yield other;
       }
     }
+  }
+
+  /** What the messages behind lost parents are known by. */
+  rejoinedIn(id: string, { begins, beginning }: Kin): readonly string[] {
+    const rejoined = new Set(beginning?.rejoined.map(({ seq }) => seq));
+    return begins.filter(({ seq }) => rejoined.has(seq)).map((said) => this.#readAs(id, said));
   }
 
   /** The sessions that have a compaction, or only those that begin with it. */

@@ -39,7 +39,7 @@ class Copies {
   readonly #unfinished = new Set<string>();
   readonly #byFirst = new Map<string, Group>();
   readonly #families: Families;
-  /** Those whose first answer is known by the same request or key. */
+  /** Those whose first answer, or first one behind a lost parent, is known by the same request or key. */
   readonly #byAnswer = new Map<string, Group>();
   readonly #beginnings: Beginnings;
   readonly #named = new NamedCopies();
@@ -85,7 +85,7 @@ class Copies {
     return this.#unread.forksOf(id);
   }
 
-  /** The conversations whose first answer is that to a request, main ones first. */
+  /** The conversations whose first answer, or first one behind a lost parent, is that to a request, main ones first. */
   answeredFirst(request: string): readonly string[] {
     this.#readOn();
     const { mains = [], ids = [] } = this.#byAnswer.get(request) ?? {};
@@ -150,6 +150,12 @@ class Copies {
     return (shown === its.inherits ? resumed : shown) ?? '';
   }
 
+  /** What the messages of a session behind lost parents are known by. */
+  rejoinedIn(id: string): readonly string[] {
+    const kin = this.#kin.get(id);
+    return kin === undefined ? [] : this.#beginnings.rejoinedIn(id, kin);
+  }
+
   /** What a session is as: it changes when that is written, here or perhaps by others. */
   stateOf(id: string): string {
     return `${this.round} ${this.#kin.get(id)?.writes}`;
@@ -168,7 +174,7 @@ class Copies {
     return group && this.#families.of(group, this.round);
   }
 
-  /** The tokens of the sessions whose first answer is known by the same request or key. */
+  /** The tokens of the sessions whose first answer, or first one behind a lost parent, is known by the same request or key. */
   countsOf(answer: string): SharedCounts | undefined {
     this.#readOn();
     return this.#counts(this.#byAnswer.get(answer));
@@ -259,10 +265,12 @@ class Copies {
     if (kin === undefined || beginning === undefined) return;
     for (const group of kin.groups) group.refresh(id);
     this.#named.refresh(id);
-    const { resumed, first, answer } = beginning;
+    const { resumed, first, answer, rejoined } = beginning;
     // The keys that it inherits are not those of its source.
     if (resumed === undefined && first !== undefined) this.#join(this.#byFirst, first, id);
-    if (answer !== undefined) this.#join(this.#byAnswer, answer, id);
+    // A copy may begin with what follows a lost parent.
+    for (const one of [answer, ...rejoined.map((one) => one.answer)])
+      if (one !== undefined) this.#join(this.#byAnswer, one, id);
     this.#beginnings.take(id, kin, beginning);
     kin.beginning = beginning;
     if (isWhole(beginning)) this.#unfinished.delete(id);

@@ -53,18 +53,26 @@ export function countedElsewhere(
  */
 function countsElsewhere(
   store: HomeStore,
-  plan: Pick<ImportPlan, 'format' | 'session' | 'copyOf' | 'conversations'>,
+  plan: Pick<ImportPlan, 'format' | 'session' | 'copyOf' | 'conversations' | 'derived'>,
   { key, spine, base }: ConversationPlan,
   own: string | undefined,
 ): readonly Counted[] {
   const copies = copiesIn(store);
-  const { format, session, copyOf, conversations } = plan;
+  const { format, session, copyOf, conversations, derived } = plan;
   // It may have been made of what follows a `/clear` in its source, or of a branch of that.
   const beside = copyOf === undefined ? [] : copies.tools.branchesOf(sourceOf(format, copyOf));
   const source = [sourceNamedBy(store, plan)?.id, ...beside.map(([id]) => id)];
   // Behind a base its first answer is another one, and so it is in the file of a copy that begins at a compaction.
   const whole = conversations.find((one) => one.key === key)?.spine ?? [];
-  const answers = new Set([spine, whole].flatMap((drafts) => firstAnswer(drafts) ?? []).map(answerId));
+  // A copy of it may begin with what follows a lost parent.
+  const lost = derived.filter((edge) => edge.why === 'parent-missing' && edge.conversation === key);
+  const rejoined = lost.flatMap(({ of }) => {
+    const at = whole.findIndex((draft) => draft.key === of);
+    return at === -1 ? [] : [whole.slice(at)];
+  });
+  const answers = new Set(
+    [spine, whole, ...rejoined].flatMap((drafts) => firstAnswer(drafts) ?? []).map(answerId),
+  );
   // A copy that begins at a compaction may have another first answer than all others.
   const boundaries = [spine, ...(base === undefined ? [] : [whole])].flatMap((drafts) =>
     drafts.flatMap((one, i) => (one.mark === 'boundary' ? { boundary: one, isFirst: i === 0 } : [])),

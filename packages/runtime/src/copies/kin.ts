@@ -11,7 +11,7 @@ export interface Kin {
   readonly session: string;
   /** How it begins. */
   beginning?: BeginningFacts;
-  /** What a copy of it may begin with: the first message that it shows, and its compactions. */
+  /** What a copy of it may begin with: the first message that it shows, its compactions, and what follows lost parents. */
   begins: readonly Said[];
   /** Of one that was resumed under new ids, the key of its first message here, where it was looked for. */
   inherits?: string | undefined;

@@ -18,7 +18,7 @@ export interface Point {
   readonly time: number;
   /** Whether a model has answered or summarised by now: people and programs may say the same at the same time. */
   readonly isAnswered: boolean;
-  /** Whether all begins with a compaction, before which something may be found yet. */
+  /** Whether all begins with what something may be found to precede yet: a compaction, or a message behind a lost parent. */
   readonly isLoose: boolean;
   readonly after: Map<string, Point>;
 }
@@ -37,9 +37,19 @@ export class Points {
     },
     ...{ clock: Number.NEGATIVE_INFINITY, time: Number.NEGATIVE_INFINITY },
   };
-  readonly #known = new WeakMap<Step, Point>();
-  /** The compactions that something precedes, by what they say. */
-  readonly #compactions = new Map<string, Point>();
+  #known = new WeakMap<Step, Point>();
+  /** What a copy may begin with and something precedes, by what it says: compactions, and messages behind lost parents. */
+  readonly #inside = new Map<string, Point>();
+  /** What these messages say. */
+  readonly #rejoined = new Set<string>();
+
+  /** A message follows a lost parent: a copy may begin with it. */
+  rejoin(said: string): void {
+    if (this.#rejoined.has(said)) return;
+    this.#rejoined.add(said);
+    // What begins with it was taken for a beginning.
+    this.#known = new WeakMap();
+  }
 
   /** The points at which sessions say what something begins with, as far as one does: each of it in one of several ways. */
   *along(said: Iterable<readonly string[]>): Generator<Point> {
@@ -53,12 +63,12 @@ export class Points {
   }
 
   #after(at: Point, said: string): Point | undefined {
-    return (at === this.#root ? this.#compactions.get(said) : undefined) ?? at.after.get(said);
+    return (at === this.#root ? this.#inside.get(said) : undefined) ?? at.after.get(said);
   }
 
   /**
-   * What is said up to an entry. What a copy that begins at a compaction says follows what precedes that in its source, as soon
-   * as that was read.
+   * What is said up to an entry. What a copy says that begins at a compaction, or behind a lost parent, follows what precedes
+   * that in its source, as soon as that was read.
    */
   at(end: Step): Point {
     const fresh: Step[] = [];
@@ -85,20 +95,21 @@ export class Points {
   read(ends: readonly Step[]): void {
     let before: readonly Point[] = [];
     do {
-      before = [...this.#compactions.values()];
+      before = [...this.#inside.values()];
       for (const end of ends) this.at(end);
-    } while ([...this.#compactions.values()].some((one, i) => one !== before[i]));
+    } while ([...this.#inside.values()].some((one, i) => one !== before[i]));
   }
 
   #next(before: Point, step: Step): Point {
     if (isKept(before, step)) return before;
+    const isRejoined = this.#rejoined.has(step.said);
     const isCompaction = step.mark === 'boundary' && !Number.isNaN(step.time);
-    if (!isCompaction) return next(before, step);
-    const known = this.#compactions.get(step.said);
-    if (before === this.#root) return known ?? next(before, step);
-    const point = next(before, step);
-    // What precedes it may have been found to follow another compaction.
-    if (known === undefined || known.count < point.count) this.#compactions.set(step.said, point);
+    if (!isCompaction && !isRejoined) return next(before, step, false);
+    const known = this.#inside.get(step.said);
+    if (before === this.#root) return known ?? next(before, step, isRejoined);
+    const point = next(before, step, isRejoined);
+    // What precedes it may have been found to follow another one.
+    if (known === undefined || known.count < point.count) this.#inside.set(step.said, point);
     return point;
   }
 }
@@ -116,7 +127,7 @@ function isKept({ step: compaction, clock }: Point, { time }: Step): boolean {
   return compaction?.mark === 'boundary' && time < clock;
 }
 
-function next(before: Point, step: Step): Point {
+function next(before: Point, step: Step, isRejoined: boolean): Point {
   const { said, time, mark, isAnswer } = step;
   const known = before.after.get(said);
   if (known !== undefined) return known;
@@ -130,7 +141,7 @@ function next(before: Point, step: Step): Point {
       isAnswered: before.isAnswered || isAnswer || mark === 'boundary',
     },
     ...{ clock, time: Math.max(before.time, clock), after: new Map() },
-    isLoose: before.before === undefined ? mark === 'boundary' : before.isLoose,
+    isLoose: before.before === undefined ? mark === 'boundary' || isRejoined : before.isLoose,
   };
   before.after.set(said, point);
   return point;

@@ -45,6 +45,7 @@ class Resemblance {
       if (main?.isActive !== true) continue;
       const others = branches.flatMap((one) => (one?.isActive === true ? one : []));
       others.sort((a, b) => (a.session < b.session ? -1 : 1));
+      for (const said of copies.rejoinedIn(main.id)) this.#points.rejoin(said);
       sources.push({
         id: source,
         members: [main, ...others],
@@ -55,7 +56,7 @@ class Resemblance {
     const firstOf = (one: string) => copies.firstOf(one);
     return likelyPlaces(sources, { points: this.#points, firstOf }).filter((one) => {
       const { source, shared, count } = one;
-      const said = `${copies.round} ${source?.id} ${source?.common} ${shared} ${count}`;
+      const said = `${copies.round} ${source?.id} ${source?.common} ${source?.before} ${shared} ${count}`;
       const isSaid = this.#said.get(one.id) === said;
       this.#said.set(one.id, said);
       return one.id === id || !isSaid;

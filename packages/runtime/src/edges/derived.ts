@@ -1,20 +1,10 @@
 import type { Draft, HomeStore } from '@tapedeck/tape';
-import { isObject } from '@tapedeck/tape/internal';
+import { copiesIn } from '../copies/copies.ts';
+import { derivedKind } from '../imported/derived-edges.ts';
 import { keyOf } from '../imported/keys.ts';
 import type { DerivedEdge, ImportPlan } from '../plan/plan.ts';
 import { appendBeside } from './beside.ts';
 import { isBetween } from './edges.ts';
-
-/** The kind of the entries that record the derived edges inside of a session. No view shows them. */
-const derivedKind = 'x-derived';
-
-/** An edge inside of a session that no record names. */
-export interface RecordedEdge {
-  readonly of: string;
-  readonly from: string;
-  readonly why: string;
-  readonly evidence?: string;
-}
 
 /**
  * Records the derived edges inside of the session of a conversation: each once, again when it changed, and as gone when
@@ -42,25 +32,13 @@ export function recordDerived(
   for (const edge of edges) say(edge.of, payloadOf(edge));
   const now = new Set(edges.map(({ of }) => of));
   for (const of of there.keys()) if (!now.has(of)) say(of, { of, gone: true });
-  if (drafts.length > 0) appendBeside(store, session, drafts);
+  if (drafts.length === 0) return;
+  appendBeside(store, session, drafts);
+  const id = store.sessions.find(session)?.id;
+  // A copy may begin with what follows a lost parent.
+  if (id !== undefined) copiesIn(store).wrote(id);
 }
 
 function payloadOf({ of, from, why, evidence }: DerivedEdge): { readonly [field: string]: string } {
   return { of, from, why, evidence };
-}
-
-/** The derived edges inside of a session, as its last import found them. */
-export function derivedIn(store: Pick<HomeStore, 'entries'>, session: string): readonly RecordedEdge[] {
-  const edges = new Map<string, RecordedEdge>();
-  for (const { payload } of store.entries.read(session, { own: true, kind: derivedKind })) {
-    if (!isObject(payload) || typeof payload.of !== 'string') continue;
-    const { of, from, why, evidence } = payload;
-    edges.delete(of);
-    if (payload.gone !== true)
-      edges.set(of, {
-        ...{ of, from: String(from), why: String(why) },
-        ...(typeof evidence === 'string' && { evidence }),
-      });
-  }
-  return [...edges.values()];
 }

@@ -8,6 +8,7 @@
 import { type HomeStore, note, type SessionInfo } from '@tapedeck/tape';
 import { isDeleted, treeParentOf } from '@tapedeck/tape/internal';
 import type { LinkRequest } from '@tapedeck/tape/store';
+import type { Likely } from '../copies/alike.ts';
 import { copiesIn } from '../copies/copies.ts';
 import { resemblanceIn } from '../copies/resemblance.ts';
 import { continuedFrom, copyEvent } from '../imported/copy-notes.ts';
@@ -216,12 +217,17 @@ function placeAlike(store: HomeStore, session: string): void {
         ? source !== undefined
         : parentId === undefined || resemblance.has(parentId);
     if (!isFree || (parentId === undefined && source === undefined)) continue;
-    const evidence =
-      one.source === undefined ? 'it went on first' : `both begin with the same ${one.source.common} entries`;
+    const evidence = one.source === undefined ? 'it went on first' : evidenceOf(one.source);
     link(store, info.id, source?.id ?? null, { type: 'copy', derived: true, evidence });
     if (source === undefined) first.push(info);
   }
   for (const info of first) placeAgain(store, info);
+}
+
+function evidenceOf({ common, before }: NonNullable<Likely['source']>): string {
+  return before === 0
+    ? `both begin with the same ${common} entries`
+    : `it begins with ${common} entries of that, before which that has ${before}`;
 }
 
 /** A session and those above it that are below another one in the tree; undefined where it is not. */

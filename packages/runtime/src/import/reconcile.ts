@@ -65,27 +65,34 @@ export function reconcileOnce(
   const how = { known, rewritten, as, origins, erasedElsewhere };
   const writer = new PlanWriter(store, plan, { ...how, onAdded, onWritten });
   const placed = (key: string) => writer.placed(key);
-  const linkAll = (conversations: readonly ConversationPlan[]) =>
+  // An export that no program continued says nothing of the session from which it was made.
+  const isTaken = ({ refused, created, added }: Reconciled) =>
+    refused === undefined && (known.exported === undefined || created || added > 0);
+  const write = (conversations: readonly ConversationPlan[]): void => {
+    for (const one of conversations) writer.write(one);
+    const keys = new Set(conversations.map(({ key }) => key));
+    // What follows a lost parent says of what others are copies.
+    for (const one of writer.done.filter(({ conversation }) => keys.has(conversation)))
+      if (isTaken(one)) {
+        const { conversation, session } = one;
+        recordDerived(store, session, { derived: known.edgesOf(conversation) }, conversation);
+      }
     linkSessions(store, plan, placed, { conversations, copies: as === undefined });
+  };
   const agents = plan.conversations.findIndex(({ kind }) => kind === 'subagent');
   const count = agents === -1 ? plan.conversations.length : agents;
   const own = plan.conversations.slice(0, count);
-  for (const conversation of own) writer.write(conversation);
   // Which branches are left says from which session a subagent is forked.
-  linkAll(own);
+  write(own);
   const sessions = own.flatMap(({ key }) => placed(key)?.session ?? []);
   if (as === undefined) deleteReturned(store, plan, sessions, clean);
-  for (const conversation of plan.conversations.slice(count)) writer.write(conversation);
-  linkAll(plan.conversations.slice(count));
+  write(plan.conversations.slice(count));
   // Titles and reports are content of the source, too.
-  for (const { conversation, session, refused, created, added, isBehind } of writer.done) {
-    const isNothing = !created && added === 0;
-    // An export that no program continued says nothing of the session from which it was made.
-    const isExport = known.exported !== undefined && isNothing;
-    if (refused !== undefined || isExport) continue;
+  for (const one of writer.done) {
+    const isNothing = !one.created && one.added === 0;
     // The title of an older copy may be one that the session had before.
-    if (isBehind !== true || !isNothing) saveTitle(store, session, writer.titleOf(conversation));
-    recordDerived(store, session, { derived: known.edgesOf(conversation) }, conversation);
+    if (isTaken(one) && (one.isBehind !== true || !isNothing))
+      saveTitle(store, one.session, writer.titleOf(one.conversation));
   }
   mergeEnded(store, plan, (key) => placed(key)?.session);
   copies.end();

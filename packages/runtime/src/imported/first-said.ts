@@ -31,16 +31,17 @@ function isAnswer(message: Pick<Draft, 'payload' | 'meta'>): boolean {
 /**
  * The first message that a session shows, and the first answer of a model, unless many messages precede that.
  * @param isRewound false where nothing that the session has was ever rewound
+ * @param behind the position from which they are looked for: the first one unless given
  */
 export function firstShownIn(
   store: HomeStore,
   id: string,
-  { isRewound }: { readonly isRewound: boolean } = { isRewound: true },
+  { isRewound = true, behind = 1 }: { readonly isRewound?: boolean; readonly behind?: Seq } = {},
 ): { readonly message?: Entry | undefined; readonly answer?: Entry | undefined } {
   let message: Entry | undefined;
   let read = 0;
   for (const { from, to } of shownRanges(store, id, isRewound))
-    for (let at = from; at <= to && read < answerWithin; read += step) {
+    for (let at = Math.max(from, behind); at <= to && read < answerWithin; read += step) {
       const messages = [
         ...recalled(store, id, store.entries.read(id, { kind: 'message', from: at, to, limit: step })),
       ];

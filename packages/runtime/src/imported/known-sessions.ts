@@ -120,7 +120,7 @@ export class KnownSessions {
 }
 
 /** That of the lines. One of another version is passed over. */
-const version = 1;
+const version = 2;
 
 type Row = Known & { readonly id: string };
 

@@ -2,6 +2,7 @@ import type { Entry, HomeStore, JsonObject, Seq, SessionInfo } from '@tapedeck/t
 import { importedEvent, isObject, originKey } from '@tapedeck/tape/internal';
 import { text } from '../plan/text.ts';
 import { clearedEvent, continuedEvent, copyEvent, resumedEvent, returnedEvent } from './copy-notes.ts';
+import { derivedIn, derivedKind } from './derived-edges.ts';
 import { answerId, compactedWhen, firstShownIn } from './first-said.ts';
 import { isOfImport } from './imported.ts';
 import { keyOf } from './keys.ts';
@@ -53,6 +54,14 @@ export interface BeginningFacts {
   readonly leading: number;
   /** Whether it, or what it inherits, was rewound. */
   readonly isRewound: boolean;
+  /** The first message behind each lost parent: what a copy of it may begin with. */
+  readonly rejoined: readonly Rejoined[];
+}
+
+/** A message behind a lost parent. */
+export interface Rejoined extends Beginning {
+  /** What the first answer there is known by. */
+  readonly answer?: string;
 }
 
 /** An entry with which a copy may begin, and when its source said it: empty where that does not say when. */
@@ -153,7 +162,8 @@ function beginningOf(
   const isRewound = known?.isRewound === true || rewind !== undefined;
   const isSame = known !== undefined && isWhole(known) && rewind === undefined;
   const lacksOne = boundaries.some(({ absent }) => absent);
-  if (isSame) return { beginning: { ...known, compactions, isRewound }, lacks: lacksOne };
+  const rejoined = rejoinedIn(store, id, { known: known?.rejoined ?? [], since, isRewound });
+  if (isSame) return { beginning: { ...known, compactions, isRewound, rejoined }, lacks: lacksOne };
   const resumed =
     known?.resumed ?? (note && (isObject(note.payload) ? (text(note.payload.first) ?? '') : ''));
   const [first] = store.entries.read(id, { kind: 'message', limit: 1 });
@@ -168,8 +178,37 @@ function beginningOf(
     compactions,
     leading: compactions.filter(({ seq }) => first === undefined || seq < first.seq).length,
     isRewound,
+    rejoined,
   };
   return { beginning, lacks: lacksOne || [first, message, answer].some((entry) => entry?.absent) };
+}
+
+/** The messages behind lost parents: what is new of them, where those up to a position are known. */
+function rejoinedIn(
+  store: HomeStore,
+  id: string,
+  {
+    known,
+    since,
+    isRewound,
+  }: { readonly known: readonly Rejoined[]; readonly since: Seq; readonly isRewound: boolean },
+): readonly Rejoined[] {
+  const edges = [...store.entries.read(id, { own: true, kind: derivedKind, from: since + 1, limit: 1 })];
+  if (edges.length === 0 && known.every(({ answer }) => answer !== undefined)) return known;
+  return derivedIn(store, id).flatMap(({ of, why }) => {
+    if (why !== 'parent-missing') return [];
+    const [record] = store.entries.read(id, { key: `u:${of}`, limit: 1 });
+    if (record === undefined) return [];
+    const { message, answer } = firstShownIn(store, id, { isRewound, behind: record.seq });
+    if (message === undefined) return [];
+    const { seq, meta } = message;
+    return [
+      {
+        ...{ seq, when: String(meta.timestamp ?? '') },
+        ...(answer !== undefined && { answer: answerId(answer) }),
+      },
+    ];
+  });
 }
 
 /** Whether what a conversation begins with stays so, unless it is rewound. */

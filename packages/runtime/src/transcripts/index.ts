@@ -20,7 +20,6 @@ export {
   type Search,
   type Stranger,
 } from '../discovery/index.ts';
-export { derivedIn, type RecordedEdge } from '../edges/derived.ts';
 export type { AgentSource } from '../formats/claude-code/agents.ts';
 export { type ClaudeCodeSource, planClaudeCode } from '../formats/claude-code/plan-of.ts';
 export { claudeCode } from '../formats/claude-code/tool.ts';
@@ -35,6 +34,7 @@ export type { ReconcileOptions } from '../import/reconcile.ts';
 export type { Reconciled } from '../import/reconciled.ts';
 export { reconcile } from '../import/reconciling.ts';
 export { type Cleaner, cleanerFor } from '../imported/cleaner.ts';
+export { derivedIn, type RecordedEdge } from '../imported/derived-edges.ts';
 export { Origins } from '../imported/origins.ts';
 export type { Beside } from '../imported/own-sessions.ts';
 export { ImportError, type ImportErrorCode } from '../lines/errors.ts';
