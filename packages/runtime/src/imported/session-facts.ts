@@ -59,7 +59,7 @@ export interface BeginningFacts {
 }
 
 /** A message behind a lost parent. */
-export interface Rejoined extends Beginning {
+interface Rejoined extends Beginning {
   /** What the first answer there is known by. */
   readonly answer?: string;
 }
