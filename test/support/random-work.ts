@@ -49,8 +49,8 @@ const begins = {
 
 /**
  * What Claude Code writes while it works, in the order of time: prompts, also typed anew, answers in parts with parallel calls,
- * reminders, subagents of all generations in the foreground and in the background, copies, compactions, what a `/clear` begins, and
- * notes beside the conversation.
+ * reminders, lost parents, subagents of all generations in the foreground and in the background, copies, compactions, what a `/clear`
+ * begins, and notes beside the conversation.
  */
 export function workOf(seed: number): readonly Write[] {
   return new Work(seeded(seed)).writes;
@@ -155,8 +155,14 @@ class Work {
   #turn(session: Session, parent: string | null): void {
     const { below, chance } = this.#random;
     const asked = this.#id('ask ');
-    session.places.push(parent);
-    session.head = parent;
+    if (parent !== null && parent === session.head && chance(12)) {
+      // What it follows is lost: a copy that is made later begins with it.
+      session.head = this.#id('lost');
+      session.places = [];
+    } else {
+      session.places.push(parent);
+      session.head = parent;
+    }
     this.#person(session, chance(50) ? asked : [{ type: 'text', text: asked }]);
     if (chance(20))
       this.#note(
