@@ -14,6 +14,7 @@ const lines: readonly (readonly [line: string, message: string])[] = [
   ['log main -q', 'cannot use -q: no such option; did you mean --quiet?'],
   ['log main extra more', "cannot use 'extra', 'more': there are too many arguments"],
   ['log main -- --x', "cannot use '--x': there are too many arguments"],
+  ['log main -srv-acme', 'cannot use -srv-acme: no such options'],
   ['new', 'arguments are missing: expected tape new <name>'],
   ['delegate main', '--task is missing'],
   ['log main -n', 'cannot use -n: it has no value'],
@@ -32,6 +33,18 @@ test.each(lines)('tape %s is refused in the words of the other errors', async (l
   });
   // Of several options that are as near, others may follow.
   expect(jsonError(result).message.startsWith(message.replace(/\?$/, ''))).toBe(true);
+});
+
+test('a folder whose name begins with a dash, as those of Claude Code do, is imported behind --, and a hint says so', async () => {
+  using home = tempHome();
+  const refused = await home.here(['import', '-srv-acme']);
+  expect([refused.code, refused.stderr]).toEqual([
+    2,
+    'Error: cannot use -srv-acme: no such options\nHint: for a word that begins with a dash, write -- before it; or see: tape import --help\n',
+  ]);
+  mkdirSync(home.file('-srv-acme'));
+  const taken = await home.here(['import', '--', '-srv-acme'], { cwd: home.file('.') });
+  expect([taken.code, taken.stdout]).toEqual([0, 'No transcripts found\n']);
 });
 
 test('a backup without sessions is not restored beside the graph file of other tapes, and nothing of it is left', async () => {

@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs';
 import {
   derivedIn,
   Origins,
@@ -10,8 +11,10 @@ import { assistant, type SqliteTapeStore, user, view } from '@tapedeck/tape';
 import { treeParentOf } from '@tapedeck/tape/internal';
 import { wrapStore } from '@tapedeck/tape/store';
 import { describe, expect, test } from 'vitest';
+import { importFiles } from '../support/import-files.ts';
 import { sized } from '../support/size.ts';
 import { openStore } from '../support/store.ts';
+import { tempDir } from '../support/temp-dir.ts';
 import { calls, jsonl, model, person, returns, says } from '../support/transcript.ts';
 
 type Raw = { readonly [field: string]: unknown };
@@ -506,6 +509,22 @@ describe('a copy of a session that was compacted', () => {
     take(own, copy);
     expect(texts(own, 's-1')).toEqual(texts(store, 's-1'));
     expect(stateOf(own).output).toBe(answers * 5);
+  });
+
+  test('stores nothing again where both are imported at once, whichever file is found first', async () => {
+    for (const [first, second] of [
+      ['copy', 'source'],
+      ['source', 'copy'],
+    ] as const) {
+      using dir = tempDir();
+      const store = openStore();
+      const files = { copy: copied(once, 'b1', 'a1'), source: once };
+      writeFileSync(dir.file('1.jsonl'), jsonl(files[first]));
+      writeFileSync(dir.file('2.jsonl'), jsonl(files[second]));
+      await importFiles(store, [dir.path]);
+      expect(store.sessions.find('s-2')).toMatchObject({ parent: 's-1', kind: 'session' });
+      expect([...store.entries.read('s-2', { own: true, kind: 'message' })]).toHaveLength(2);
+    }
   });
 
   describe.each([

@@ -54,6 +54,10 @@ function unknown({ argv, options }: Line, names: readonly string[]): string {
   const option = names.find((name) =>
     argv.some((word) => word === dashed(name) || word.startsWith(`${dashed(name)}=`)),
   );
+  // A name that begins with a hyphen, as those of the folders of Claude Code do, reads as options of one letter.
+  const letters = argv.find((word) => /^-[^-]{2}/.test(word) && names.every((name) => word.includes(name)));
+  if (option === undefined && letters !== undefined && names.every((name) => name.length === 1))
+    return `cannot use ${letters}: no such options`;
   if (option === undefined)
     return `cannot use ${names.map((name) => `'${name}'`).join(', ')}: there are too many arguments`;
   const known = Object.keys(options).filter((name) => name.length > 1 && options[name]?.hidden !== true);

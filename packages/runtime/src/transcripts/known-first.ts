@@ -3,9 +3,9 @@ import type { SourceTable } from '../sources/index.ts';
 import type { Conversation } from './conversations.ts';
 
 /**
- * The conversations of which something was imported before, then the others: the order in which to import many. A copy that
- * was made since then finds what its source has got meanwhile; imported before its source, it would store that, and so would
- * the source.
+ * The conversations of which something was imported before, then the others, the one that began first before the others: the
+ * order in which to import many. A copy that was made since then finds what its source has got meanwhile, and one that begins
+ * at a compaction of its source finds that; imported before its source, it would store both, and so would the source.
  */
 export function knownFirst<T extends Conversation>(
   conversations: readonly T[],
@@ -18,5 +18,13 @@ export function knownFirst<T extends Conversation>(
   const isKnown = ({ tool, session }: Conversation) =>
     read.has(keyOf(tool.name, session)) || store.sessions.find(session) !== undefined;
   const known = new Set(conversations.filter(isKnown));
-  return [...known, ...conversations.filter((one) => !known.has(one))];
+  const others = conversations.filter((one) => !known.has(one));
+  const began = new Map(others.map((one) => [one, beginOf(one)]));
+  return [...known, ...others.sort((a, b) => (began.get(a) ?? 0) - (began.get(b) ?? 0))];
+}
+
+/** The time of its first record; where that says none, it comes last. */
+function beginOf({ files: [main] }: Conversation): number {
+  const time = Date.parse(main?.first ?? '');
+  return Number.isNaN(time) ? Number.MAX_VALUE : time;
 }
