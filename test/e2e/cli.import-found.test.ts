@@ -121,6 +121,9 @@ test('the first import asks on a terminal, and takes nothing without a yes', asy
   expect([no.stderr, (await typed('', '--dry-run')).stdout]).toEqual(
     Array(2).fill(expect.stringMatching(aligned)),
   );
+  const narrow = { env: user.env, isTerminal: true, columns: 50 };
+  const { stdout } = await user.home.here(['import', '--dry-run'], narrow);
+  expect(stdout.match(/since 2026-\d\d-\d\d /g)).toHaveLength(2);
   expect(existsSync(user.home.db)).toBe(false);
   expect((await typed('y\n')).stdout).toMatch(/^Claude Code: 3 entries from 1 of 1 file/);
   expect((await typed('')).stderr).not.toContain('Import them');

@@ -42,7 +42,7 @@ export function toolsText(tools: readonly Found[], { isTerminal, columns }: Show
       ? `${counted(tool.newFiles, 'file')} to read, ${bytesText(tool.newBytes)}`
       : 'recognised, not yet read',
   ]);
-  return isTerminal ? table({ rows, width: columns, least: 12 }) : tabbed(rows);
+  return isTerminal ? table({ rows, width: columns, least: 12, whole: [3] }) : tabbed(rows);
 }
 
 /** What is not imported, and is no failure. */
