@@ -49,8 +49,8 @@ const begins = {
 
 /**
  * What Claude Code writes while it works, in the order of time: prompts, also typed anew, answers in parts with parallel calls,
- * reminders, lost parents, subagents of all generations in the foreground and in the background, copies, compactions, what a `/clear`
- * begins, and notes beside the conversation.
+ * reminders, lost parents, subagents of all generations in the foreground and in the background, copies, compactions, what a
+ * `/clear` begins, and notes beside the conversation.
  */
 export function workOf(seed: number): readonly Write[] {
   return new Work(seeded(seed)).writes;

@@ -12,7 +12,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { SourceTable } from '@tapedeck/runtime/import';
+import { derivedIn, SourceTable } from '@tapedeck/runtime/import';
 import { type SqliteTapeStore, view } from '@tapedeck/tape';
 import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
@@ -54,6 +54,21 @@ function textsOf(store: SqliteTapeStore) {
     [...store.views.entries(session)].filter(({ kind }) => kind === 'message').map(({ payload }) => payload);
   return store.sessions.list().map(({ session }) => [session, said(session)] as const);
 }
+
+test('an older copy takes back nothing that was concluded of what came later', async () => {
+  const { newer, older, store, read } = places();
+  const lost = records.map((one, i) => (i === 2 ? { ...one, parentUuid: 'lost' } : one));
+  writeFileSync(newer, jsonl(lost));
+  writeFileSync(older, jsonl([...lost.slice(0, 2), { type: 'tag', tag: 'begun', sessionId: id }]));
+  await read(newer);
+  const edges = derivedIn(store, id);
+  expect(edges).toMatchObject([{ of: 'cc:u2', from: 'cc:a1', why: 'parent-missing' }]);
+  await read(older);
+  expect([...store.entries.read(id)].map(({ payload }) => payload)).toContainEqual(
+    expect.objectContaining({ tag: 'begun' }),
+  );
+  expect(derivedIn(store, id)).toEqual(edges);
+});
 
 describe('a last answer that its file has in another way, and no longer,', () => {
   const other = (text: string) => [

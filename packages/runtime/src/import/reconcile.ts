@@ -71,12 +71,11 @@ export function reconcileOnce(
   const write = (conversations: readonly ConversationPlan[]): void => {
     for (const one of conversations) writer.write(one);
     const keys = new Set(conversations.map(({ key }) => key));
+    // An older copy has less to conclude from.
+    for (const { conversation: of, session, isBehind } of writer.done.filter(isTaken))
+      if (keys.has(of) && isBehind !== true)
+        recordDerived(store, session, { derived: known.edgesOf(of) }, of);
     // What follows a lost parent says of what others are copies.
-    for (const one of writer.done.filter(({ conversation }) => keys.has(conversation)))
-      if (isTaken(one)) {
-        const { conversation, session } = one;
-        recordDerived(store, session, { derived: known.edgesOf(conversation) }, conversation);
-      }
     linkSessions(store, plan, placed, { conversations, copies: as === undefined });
   };
   const agents = plan.conversations.findIndex(({ kind }) => kind === 'subagent');
