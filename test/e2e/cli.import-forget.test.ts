@@ -1,6 +1,14 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
@@ -141,6 +149,48 @@ test('a word that is the name of a session and of a folder with transcripts is r
   expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining(`${work}/app`)]);
   expect(json(await forget('./app'))).toMatchObject({ forgotten: [`${work}/app/b.jsonl`] });
   expect(json(await forget('a'))).toMatchObject({ forgotten: [at.file('a.jsonl')] });
+});
+
+test('a folder is forgotten with what was read of it and is gone, left out, or has another session now', async () => {
+  using at = user();
+  const paths = [
+    'p/gone.jsonl',
+    'p/kept.jsonl',
+    'p/other.jsonl',
+    'q/moved.jsonl',
+    'q/r/last.jsonl',
+    'pq.jsonl',
+  ];
+  for (const [i, path] of paths.entries()) at.write(path, records(`${i}`, turns(`${i}0`)));
+  await at.imports();
+  rmSync(at.file('p/gone.jsonl'));
+  at.write('p/other.jsonl', records('7', turns('70')));
+  writeFileSync(at.file('p/.tapeignore'), 'kept.jsonl\n');
+  symlinkSync(at.file('p'), at.home.file('link'));
+  const forget = async (...words: string[]) =>
+    ((await at.imports('--forget', ...words)).names as string[]).sort();
+  expect(await forget(at.home.file('link'), '--dry-run')).toEqual(['0', '1', '2']);
+  expect(await forget(at.file('p'))).toEqual(['0', '1', '2']);
+  // What was read at a path, and is elsewhere by now, did not go with the folder.
+  mkdirSync(at.file('kept'));
+  copyFileSync(at.file('q/moved.jsonl'), at.file('kept/moved.jsonl'));
+  await at.imports();
+  for (const dir of ['q', 'p/other.jsonl']) rmSync(at.file(dir), { recursive: true });
+  expect(await forget(at.file('q'))).toEqual(['4']);
+  for (const n of [0, 1, 2, 4, 7]) expect(at.holds(`${secretWord} ${n} 0`)).toEqual([]);
+  for (const n of [3, 5]) expect(at.holds(`${secretWord} ${n} 0`)).toEqual(['tape.db']);
+});
+
+test('of a folder, the tape also remembers the sessions that were never imported', async () => {
+  using at = user();
+  for (const name of ['a', 'b']) at.write(`${name}.jsonl`, records(name, turns(`${name}0`)));
+  await at.imports(at.file('a.jsonl'));
+  await at.imports('--forget', at.file('.'));
+  rmSync(at.home.file('sources.jsonl'));
+  await at.imports();
+  expect(at.holds(secretWord)).toEqual([]);
+  const refused = await at.run('import', '--forget', '/');
+  expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('all files of the machine')]);
 });
 
 test('all of a conversation is erased: branches, subagents, titles, copies, and what the home knows of its files', async () => {

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { jsonError } from '../support/cli.ts';
 import { hooksIn, installDesk } from '../support/install-desk.ts';
+import { tapeProgram } from '../support/programs.ts';
 import { tempHome } from '../support/temp-home.ts';
 
 const systemctl = 'echo "$*" >> systemctl.log';
@@ -114,6 +115,21 @@ test('cron gets a line, and all other lines stay', async () => {
   expect(jsonError(await at.run('--install', '--timer', '--yes', '--json')).message).toContain('not allowed');
 });
 
+test('a table of cron that is no text in UTF-8 is refused, and stays as it is to the byte', async () => {
+  using at = installDesk({
+    programs: { crontab: 'case "$1" in -l) /bin/cat tab;; *) /bin/cat > tab;; esac' },
+  });
+  const tab = Buffer.from('5 * * * * echo caf\xe9 > /tmp/x\n', 'latin1');
+  writeFileSync(at.dir.file('tab'), tab);
+  for (const act of ['--install', '--uninstall'])
+    expect(await at.run(act, '--timer', '--yes')).toMatchObject(
+      act === '--install'
+        ? { code: 2, stderr: expect.stringContaining('it is no text in UTF-8') }
+        : { code: 0, stdout: expect.stringContaining('nothing to do') },
+    );
+  expect(readFileSync(at.dir.file('tab'))).toEqual(tab);
+});
+
 test('a hook starts an import in a process of its own, at once and without a word, and never fails', async () => {
   using at = installDesk();
   const project = at.dir.file(".claude/projects/it's");
@@ -142,4 +158,36 @@ test('a hook starts an import in a process of its own, at once and without a wor
   });
   while (!existsSync(home.file('sources.jsonl'))) await sleep(50);
   expect((await home.here(['view', 's1'])).stdout).toContain('Hello');
+});
+
+test('a hook starts an import also in a directory that was removed', async () => {
+  using at = installDesk();
+  const project = at.dir.file('.claude/projects/p');
+  mkdirSync(project, { recursive: true });
+  const [record, message] = [
+    { type: 'user', uuid: 'u1', parentUuid: null, sessionId: 's1' },
+    { role: 'user' },
+  ];
+  writeFileSync(
+    join(project, 's1.jsonl'),
+    `${JSON.stringify({ ...record, message: { ...message, content: 'Hi' } })}\n`,
+  );
+  using home = tempHome();
+  const env = { HOME: at.dir.path };
+  await home.process(['import', '--install', '--yes'], { env });
+  const [hook] = hooksIn(at.text());
+  const gone = at.dir.file('gone');
+  mkdirSync(gone);
+  const inGone = (command: string) =>
+    spawnSync('sh', ['-c', `/bin/rmdir '${gone}'; ${command}`], {
+      env,
+      cwd: gone,
+      encoding: 'utf8',
+      input: '',
+    });
+  expect(inGone(hook?.command ?? '')).toMatchObject({ status: 0 });
+  while (!existsSync(home.file('sources.jsonl'))) await sleep(20);
+  mkdirSync(gone);
+  const listed = inGone(`'${process.execPath}' '${tapeProgram}' sessions --quiet --home '${home.path}'`);
+  expect(listed).toMatchObject({ status: 0, stderr: '', stdout: 's1\n' });
 });

@@ -221,6 +221,9 @@ describe('what is left out', () => {
     ['a project and all below it', ['/srv/app'], ['s1']],
     ['a folder of transcripts', ['~/.claude/projects/b/'], ['s1']],
     ['names at each depth', ['private', 's1.jsonl'], ['s2']],
+    ['several names at each depth', ['app/private/', 'projects/a'], ['s2']],
+    ['all but several names', ['/srv/app/*', '!app/private/'], ['s1', 's3']],
+    ['a path with a slash too many', ['//secret//', '~//.claude//projects/b/'], []],
     ['all but one', ['/srv/app/*', '!/srv/app/private/'], ['s1', 's3']],
   ])(
     'configured patterns are those of .gitignore, for paths and working directories: %s',

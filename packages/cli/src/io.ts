@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { isAbsolute } from 'node:path';
 import { safe } from './escape.ts';
 import type { Pager } from './pager.ts';
 import { chunksOf, isPipe, isPlain, writeTo } from './plain-streams.ts';
@@ -87,6 +88,19 @@ function beforeKill(act: () => void): void {
     });
 }
 
+/**
+ * Where this process was started. One that was removed since has no path of its own any more, and is what the shell calls it:
+ * most verbs need none, and an import that a hook starts is not the one to lose for it.
+ */
+function workingDirectory(): string {
+  try {
+    return process.cwd();
+  } catch {
+    const { PWD: named = '' } = process.env;
+    return isAbsolute(named) ? named : '/nowhere';
+  }
+}
+
 /** The process itself. */
 export function nodeIo(): Io & {
   /** Calls `then` once all output has been passed to the system. */
@@ -130,7 +144,7 @@ export function nodeIo(): Io & {
   };
   return {
     env: process.env,
-    cwd: process.cwd(),
+    cwd: workingDirectory(),
     isTerminal,
     get columns() {
       // A terminal without a size has 0 columns.

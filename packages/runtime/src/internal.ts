@@ -35,7 +35,7 @@ export {
   withoutMiddle,
 } from './compaction/index.ts';
 export { type ConfigLayers, limitsOf, mergeConfig } from './config/config.ts';
-export { type Expiring, makeExcludes, standingOf } from './discovery/index.ts';
+export { type Expiring, isAtOrBelow, makeExcludes, realBeginning, standingOf } from './discovery/index.ts';
 export { cleaner } from './export/clean-store.ts';
 export {
   resumeCommand,

@@ -44,11 +44,11 @@ function cronLine({ command, env }: Job): string {
 function crontab(run: Runs): Place {
   const where = 'the crontab of this user';
   const read = (): string => {
-    const { code, stdout, stderr } = run('crontab', ['-l']) ?? {
-      code: 127,
-      stdout: '',
-      stderr: 'there is no crontab program',
-    };
+    const ran = run('crontab', ['-l']);
+    if (ran === undefined) throw unusable('read', 'there is no crontab program');
+    const { code, stdout, isText, stderr } = ran;
+    // What is no text would be lost when it is written back.
+    if (code === 0 && !isText) throw unusable('change', 'it is no text in UTF-8');
     if (code === 0) return stdout;
     if (/no crontab/i.test(stderr)) return '';
     throw unusable('read', stderr);

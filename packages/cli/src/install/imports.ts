@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { spawnSync } from 'node:child_process';
 import { isAbsolute, join } from 'node:path';
 import { userHome } from '../config/searched.ts';
@@ -162,8 +163,9 @@ const waitMs = 20_000;
 
 function runsWith(env: Context['io']['env']): Runs {
   return (program, args, input) => {
-    const ran = spawnSync(program, args, { env: { ...env }, input, encoding: 'utf8', timeout: waitMs });
+    const ran = spawnSync(program, args, { env: { ...env }, input, timeout: waitMs });
     if (ran.error !== undefined && ran.status === null) return undefined;
-    return { code: ran.status ?? 1, stdout: ran.stdout, stderr: ran.stderr };
+    const [stdout, stderr] = [ran.stdout, ran.stderr].map(String) as [string, string];
+    return { code: ran.status ?? 1, stdout, isText: isUtf8(ran.stdout), stderr };
   };
 }

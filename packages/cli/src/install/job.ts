@@ -30,8 +30,13 @@ export interface NotStarted {
 }
 
 /** Runs a program with the user's environment; undefined if no program has that name. */
-export type Runs = (
-  program: string,
-  args: readonly string[],
-  input?: string,
-) => { readonly code: number; readonly stdout: string; readonly stderr: string } | undefined;
+export type Runs = (program: string, args: readonly string[], input?: string) => Ran | undefined;
+
+/** What a program printed until it ended. */
+export interface Ran {
+  readonly code: number;
+  readonly stdout: string;
+  /** Whether that is what it printed: false where it was no UTF-8. */
+  readonly isText: boolean;
+  readonly stderr: string;
+}

@@ -1,26 +1,21 @@
-import { existsSync } from 'node:fs';
-import { join, resolve } from 'node:path';
-import type { Source, SourceTable } from '@tapedeck/runtime/import';
+import { join } from 'node:path';
 import { type HomeStore, TapeError } from '@tapedeck/tape';
 import { nameFault } from '@tapedeck/tape/store';
-import { userHome } from '../config/searched.ts';
 import type { Context } from '../context.ts';
-import { NotFoundError, UsageError } from '../errors/kinds.ts';
-import { commandLine, pathText, shellLine } from '../escape.ts';
+import { commandLine, shellLine } from '../escape.ts';
 import { exit } from '../exit.ts';
-import { hasDatabase } from '../home.ts';
 import { counted } from '../output/counted.ts';
 import { erasing, whileShown } from '../output/progress.ts';
-import { forgottenSource } from './conversations.ts';
-import { type Holding, holdingsOf, inTurn, leftIn, type Origin, originIn } from './holdings.ts';
+import { type Holding, holdingsOf, inTurn, isSame, leftIn, type Origin } from './holdings.ts';
+import { sourcesMeant } from './sources-meant.ts';
 import { contentLeft, mayContain, trafficOf } from './traffic.ts';
 
 /** What the redactions of a forgotten source say. */
 const reason = 'its source was forgotten';
 
 /**
- * Erases what was imported of a source, and remembers on its tapes not to take it again. `named`: a path, the tool's id of a
- * session, or the name of a session here. A conversation is forgotten as a whole, with its branches and subagents, under each
+ * Erases what was imported of a source, and remembers on its tapes not to take it again. `named`: a file or a folder, the tool's id
+ * of a session, or the name of a session here. A conversation is forgotten as a whole, with its branches and subagents, under each
  * path where it was seen, and with what copies of it have in other sessions.
  * @throws NotFoundError for what is no source
  * @throws UsageError for what can be two
@@ -33,7 +28,7 @@ export async function forgetSource(
   const { io, home, reading, writing, answer, status, inHome } = context;
   const { SourceTable } = await import('@tapedeck/runtime/import');
   const table = SourceTable.open(join(home.dir, 'sources.jsonl'));
-  const { sources, origins } = await meantBy(named, table, context);
+  const { sources, origins } = await sourcesMeant(named, table, context);
   await (dryRun ? reading : writing)(async (store) => {
     const look = await holdingsOf(store, origins);
     let found = look();
@@ -46,11 +41,13 @@ export async function forgetSource(
       const at = io.now();
       table.forget(sources.map(({ project: _, first: __, ...rest }) => ({ forgottenAt: at, ...rest })));
       await remember(store, origins, found);
-      if (!found.some(isOwn)) {
+      const bare = without(found, origins);
+      if (bare.length > 0) {
         // From now on no import makes a session of it. One can have made some before.
-        const made = look().filter((one) => one.isCopy || !one.isDeleted);
-        if (made.some(isOwn)) await remember(store, origins, made);
-        found = made;
+        const known = new Set(found.map(({ id }) => id));
+        found = look().filter((one) => one.isCopy || !one.isDeleted || known.has(one.id));
+        const late = found.filter((one) => isOwn(one) && !known.has(one.id));
+        await remember(store, [], late);
       }
       const erase = async (holdings: readonly Holding[]) => {
         for (const { id, seqs } of inTurn(holdings))
@@ -89,109 +86,7 @@ export async function forgetSource(
   return exit.done;
 }
 
-/** What a word names: conversations, and the files of them that are known. */
-interface Meant {
-  readonly origins: readonly Origin[];
-  readonly sources: readonly Source[];
-}
-
-/** @throws NotFoundError for what is no source */
-async function meantBy(named: string, table: SourceTable, context: Context): Promise<Meant> {
-  const { home, reading } = context;
-  const path = resolve(context.io.cwd, named);
-  const isNamed = (one: Source) => one.path === path || one.session === named || one.main === named;
-  const known = table.all.filter(isNamed);
-  if (known.length > 0) {
-    await assertOne(named, { path, known }, context);
-    return { origins: known, sources: filesOf(known, table) };
-  }
-  const inFile = existsSync(path) ? await sourcesIn(path, context) : [];
-  const imported = hasDatabase(home) ? await reading(async (store) => originNamed(store, named)) : undefined;
-  if (inFile.length > 0) {
-    if (imported !== undefined && !inFile.every((one) => isSame(one, imported)))
-      throw new UsageError(
-        `cannot forget '${named}': a session has this name, and so has ${pathText(path)}`,
-        {
-          hint: `name the one as ${pathText(path)}, or the other one by its id; see: tape sessions`,
-        },
-      );
-    return { origins: inFile, sources: inFile };
-  }
-  if (imported !== undefined) return { origins: [imported], sources: filesOf([imported], table) };
-  const why = existsSync(path)
-    ? 'no transcript is found in it'
-    : 'it is no file, and no session that was imported';
-  throw new NotFoundError(`cannot forget '${named}': ${why}`, { source: named });
-}
-
-/**
- * Erasing cannot be undone: a word that is the name of one session here and the tool's id of another one says too little.
- * @throws UsageError for such a word
- */
-async function assertOne(
-  named: string,
-  { path, known }: { readonly path: string; readonly known: readonly Source[] },
-  { home, reading }: Context,
-): Promise<void> {
-  if (!hasDatabase(home) || known.some((one) => one.path === path)) return;
-  const here = await reading(async (store) => {
-    const own = store.sessions.find(named);
-    const origin = own && originIn(store, own.id);
-    return origin && { id: own.id, ...origin };
-  });
-  if (here === undefined || known.some((one) => isSame(one, here))) return;
-  throw new UsageError(
-    `cannot forget '${named}': a session has this name, and another one has it as its id`,
-    {
-      hint: `name the file of the one: ${known.map((one) => pathText(one.path)).join(', ')}; or the other one: ${here.id}`,
-    },
-  );
-}
-
-/** Whether two are one conversation of a tool. */
-function isSame(one: Origin, other: Origin): boolean {
-  return one.tool === other.tool && one.main === other.main;
-}
-
-/** The files of some conversations that were read. */
-function filesOf(origins: readonly Origin[], table: SourceTable): readonly Source[] {
-  return table.all.filter((one) => origins.some(({ tool, main }) => one.tool === tool && one.main === main));
-}
-
-/** The conversation of a session, by its name here or by the tool's id of it, whatever is left of its files. */
-function originNamed(store: HomeStore, named: string): Origin | undefined {
-  const own = store.sessions.find(named);
-  const origin = own && originIn(store, own.id);
-  if (origin !== undefined) return origin;
-  for (const { id } of store.sessions.list({ all: true, allRealms: true })) {
-    const one = originIn(store, id);
-    if (one?.main === named) return one;
-  }
-  return leftIn(store).find(({ session, origin }) => origin.main === named || session === named)?.origin;
-}
-
-/** What can be said of the transcripts of a file or folder of which none was read. */
-async function sourcesIn(path: string, { io }: Pick<Context, 'io'>): Promise<readonly Source[]> {
-  const { discover, transcriptTools } = await import('@tapedeck/runtime/import');
-  const place = { env: io.env, home: userHome(io) };
-  const { files } = await discover({ place, tools: transcriptTools, paths: [path] });
-  const { openFile, stateOf } = await import('@tapedeck/runtime/internal');
-  return await Promise.all(
-    files.map(async (file) => {
-      const forgotten = forgottenSource(file, io.now());
-      if (file.role !== 'main') return forgotten;
-      const handle = openFile(file.path);
-      try {
-        // A copy is known by what it begins with, whatever it is called.
-        return { ...forgotten, read: await stateOf(handle) };
-      } finally {
-        handle.close();
-      }
-    }),
-  );
-}
-
-/** Writes on the tapes that their source was forgotten; on a tape of its own, where it was not imported. */
+/** Writes on the tapes that their source was forgotten; of each that was not imported, on a tape of its own. */
 async function remember(
   store: HomeStore,
   origins: readonly Origin[],
@@ -207,13 +102,19 @@ async function remember(
       if (!(error instanceof TapeError) || error.code !== 'TAPE_ARCHIVED') throw error;
     }
   }
-  if (own.length > 0) return;
-  for (const [name, { tool, main }] of new Map(origins.map((one) => [`${one.tool} ${one.main}`, one]))) {
+  const bare = without(found, origins);
+  for (const [name, { tool, main }] of new Map(bare.map((one) => [`${one.tool} ${one.main}`, one]))) {
     const isFree = nameFault(main) === undefined && store.sessions.find(main) === undefined;
     const { id } = store.sessions.open(isFree ? main : `forgotten ${name}`.replace(/\W+/g, '-').slice(0, 60));
     store.entries.append(id, [originDraft({ format: tool, session: main }), forgottenDraft()]);
     store.sessions.update(id, { lifecycle: 'destroyed' });
   }
+}
+
+/** The conversations from which no session was imported. */
+function without(found: readonly Holding[], origins: readonly Origin[]): readonly Origin[] {
+  const own = found.filter(isOwn);
+  return origins.filter((one) => !own.some(({ origin }) => isSame(one, origin)));
 }
 
 /** Whether a session was imported from what is forgotten. */

@@ -8,6 +8,8 @@ import type { RecordedContent } from './recorded-content.ts';
 export interface Holding {
   readonly id: string;
   readonly session: string;
+  /** From where it was imported. */
+  readonly origin: Origin;
   /** The entries that are erased: in a copy, those that it has in common with the source. */
   readonly seqs: readonly Seq[];
   readonly isCopy: boolean;
@@ -18,6 +20,11 @@ export interface Holding {
 
 /** A conversation of a tool, by the id that the tool gave it. */
 export type Origin = Pick<Source, 'tool' | 'main'>;
+
+/** Whether two are one conversation of a tool. */
+export function isSame(one: Origin, other: Origin): boolean {
+  return one.tool === other.tool && one.main === other.main;
+}
 
 /** The conversation from which a session was imported, and where the session says so; undefined for any other one. */
 export function originIn(store: HomeStore, id: string): (Origin & { readonly seq: Seq }) | undefined {
@@ -60,14 +67,14 @@ function holdingsBy(
   const imported = store.sessions.list({ all: true, allRealms: true }).flatMap((info): Imported[] => {
     const origin = originIn(store, info.id);
     if (origin === undefined) return [];
-    return [{ info, from: origin.seq + 1, isCopy: !named.has(`${origin.tool} ${origin.main}`) }];
+    return [{ info, origin, from: origin.seq + 1, isCopy: !named.has(`${origin.tool} ${origin.main}`) }];
   });
   // First what is forgotten, which says what is a copy.
   const own = imported.filter(({ isCopy }) => !isCopy);
   const above = new Set(own.flatMap(({ info }) => [...ancestorsOf(store, info)]));
-  const holdingOf = ({ info, isCopy }: Imported, seqs: readonly Seq[]): Holding => {
+  const holdingOf = ({ info, origin, isCopy }: Imported, seqs: readonly Seq[]): Holding => {
     const { id, session } = info;
-    return { id, session, seqs, isCopy, isInherited: above.has(id), isDeleted: isDeleted(info) };
+    return { id, session, origin, seqs, isCopy, isInherited: above.has(id), isDeleted: isDeleted(info) };
   };
   const forgotten = own.map((one) => holdingOf(one, allIn(store, one, content)));
   const ids = new Set(forgotten.map(({ id }) => id));
@@ -89,6 +96,7 @@ export function inTurn(holdings: readonly Holding[]): readonly Holding[] {
 /** A session that was imported, and where what its source says begins. */
 interface Imported {
   readonly info: SessionInfo;
+  readonly origin: Origin;
   readonly from: Seq;
   readonly isCopy: boolean;
 }

@@ -65,7 +65,7 @@ export const importVerb: Verb = defineVerb({
     'dry-run': { type: 'boolean', describe: 'Say what was found, and write nothing' },
     forget: {
       type: 'string',
-      describe: 'Erase what came from this file or imported session, and never import it again',
+      describe: 'Erase what came from this file, folder or imported session, and never import it again',
     },
     install: {
       type: 'boolean',

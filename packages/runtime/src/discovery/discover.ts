@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { basename, relative, sep } from 'node:path';
+import { basename, sep } from 'node:path';
 import { ImportError } from '../lines/errors.ts';
 import type { FileFacts, LineFault } from '../lines/index.ts';
 import { type Identity, isJsonLines, type Place, type TranscriptTool } from '../plan/format.ts';
@@ -8,7 +8,7 @@ import { Answers } from './answers.ts';
 import { type Excludes, makeExcludes } from './excludes.ts';
 import { looksLike } from './later-tools.ts';
 import { type Head, peek } from './peek.ts';
-import { realBeginning } from './real.ts';
+import { isAtOrBelow, realBeginning } from './real.ts';
 import { type Problem, Walk, type WalkedFile } from './walk.ts';
 
 /** A transcript that was found, or a part of one. */
@@ -297,21 +297,13 @@ function isWanted(
 
 /** Says whether a directory is one of a project, by whichever links either is named. */
 function inProject(project: string): (directory: string) => boolean {
-  const places = new Set([project, realBeginning(project)]);
+  const places = [...new Set([project, realBeginning(project)])];
   const known = new Map<string, boolean>();
   return (directory) => {
     const isIn =
-      known.get(directory) ?? [directory, realBeginning(directory)].some((one) => isBelowOneOf(places, one));
+      known.get(directory) ??
+      [directory, realBeginning(directory)].some((one) => places.some((place) => isAtOrBelow(place, one)));
     known.set(directory, isIn);
     return isIn;
   };
-}
-
-function isBelowOneOf(places: Iterable<string>, directory: string): boolean {
-  for (const place of places) {
-    const below = relative(place, directory);
-    if (below === '' || !(below === '..' || below.startsWith(`..${sep}`) || below.startsWith(sep)))
-      return true;
-  }
-  return false;
 }

@@ -31,7 +31,8 @@ export async function makeExcludes(
   const make = await makerOfRules();
   const rulesOf: MakeRules = (lines) => make({ allowRelativePaths: true }).add([...lines]);
   const texts = patterns
-    .map((pattern) => pattern.replace(/^(!?)~(?=\/|$)/, `$1${slashes(home)}`))
+    .map((pattern) => pattern.replace(/^(!?)~(?=\/|$)/, `$1${slashes(home)}`).replace(/\/{2,}/g, '/'))
+    .map(atEachDepth)
     .flatMap(withRealBeginning);
   const configured: readonly Listed[] = texts.length === 0 ? [] : [{ rules: rulesOf(texts) }];
   const above = new Map<string, readonly Listed[]>();
@@ -63,6 +64,14 @@ export async function makeExcludes(
   };
   const mayExcludeIn = (directory: string) => configured.length > 0 || listsFor(directory).length > 0;
   return { mayExcludeIn, excludes, excludesProject };
+}
+
+/**
+ * A configured pattern that is no path, for each depth. In a `.gitignore`, one with a slash inside counts for the directory of
+ * the file alone; a configuration has no such directory. Pure.
+ */
+function atEachDepth(pattern: string): string {
+  return pattern.replace(/^(!?)(?=[^!/#][^/]*\/[^/\s])(?!\*\*\/)/, '$1**/');
 }
 
 /** Rules for what is below a directory; those of the configuration, for all paths. */

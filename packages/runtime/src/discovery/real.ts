@@ -1,4 +1,5 @@
 import { existsSync, realpathSync } from 'node:fs';
+import { relative, sep } from 'node:path';
 
 /** Where a path leads; the path itself where it leads nowhere. */
 export function realOf(path: string): string {
@@ -27,4 +28,10 @@ export function realBeginning(path: string): string {
     if (existsSync(beginning)) return `${realOf(beginning)}${path.slice(end)}`;
   }
   return path;
+}
+
+/** Whether a path is a place, or what lies below it. Pure. */
+export function isAtOrBelow(place: string, path: string): boolean {
+  const below = relative(place, path);
+  return below === '' || !(below === '..' || below.startsWith(`..${sep}`) || below.startsWith(sep));
 }
