@@ -1,6 +1,8 @@
 import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
 import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { note, user, view } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
@@ -243,6 +245,21 @@ test('records of a session.jsonl become a session, which grows with the file and
     ...{ entries: 0, counts: { records: 2, skipped: 1 } },
     bad_lines: [{ line: 2, offset: expect.any(Number), why: 'the line ends inside a record' }],
   });
+});
+
+test.skipIf(process.platform === 'win32')('a file that cannot be opened is a typed error', async () => {
+  using home = tempHome();
+  const server = createServer().listen(home.file('socket'));
+  await once(server, 'listening');
+  const refused = await home.here(['import', home.file('socket'), '--json']);
+  server.close();
+  expect([refused.code, jsonError(refused)]).toEqual([
+    1,
+    expect.objectContaining({
+      code: 'IMPORT_CANNOT_READ',
+      data: expect.objectContaining({ file: home.file('socket') }),
+    }),
+  ]);
 });
 
 test.skipIf(process.platform === 'win32')('a pipe is read once, from its first byte', async () => {

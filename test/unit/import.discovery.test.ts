@@ -342,6 +342,13 @@ describe('what is no file, or there twice', () => {
     expect(problems.map(({ why }) => why)).toEqual(['permission denied', 'permission denied']);
   });
 
+  test('the folder of a tool that cannot be looked at is named', async () => {
+    const home = homeWith({});
+    symlinkSync('.claude', join(home, '.claude'));
+    const { problems } = await found(home);
+    expect(problems.map(({ path }) => path)).toEqual([join(home, '.claude/projects')]);
+  });
+
   test('a link that leads out of a folder brings no file of the user; the folder may be named by one', async () => {
     const linked = homeWith({
       '.claude/projects/p/s1.jsonl': claude('s1'),

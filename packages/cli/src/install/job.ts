@@ -33,7 +33,7 @@ export interface NotStarted {
 export type Runs = (program: string, args: readonly string[], input?: string) => Ran | undefined;
 
 /** What a program printed until it ended. */
-export interface Ran {
+interface Ran {
   readonly code: number;
   readonly stdout: string;
   /** Whether that is what it printed: false where it was no UTF-8. */

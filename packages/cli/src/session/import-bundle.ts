@@ -46,7 +46,12 @@ export async function beginningOf(name: string, stream: AsyncIterable<Uint8Array
 /** Reads the beginning of a file. */
 export async function headOf(path: string): Promise<Uint8Array> {
   const chunks: Buffer[] = [];
-  for await (const chunk of createReadStream(path, { end: headBytes - 1 })) chunks.push(chunk as Buffer);
+  try {
+    for await (const chunk of createReadStream(path, { end: headBytes - 1 })) chunks.push(chunk as Buffer);
+  } catch (cause) {
+    const { cannotRead, reasonOf } = await import('@tapedeck/runtime/internal');
+    throw cannotRead(path, reasonOf(cause), cause);
+  }
   return Buffer.concat(chunks);
 }
 

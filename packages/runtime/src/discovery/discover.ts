@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { basename, sep } from 'node:path';
 import { ImportError } from '../lines/errors.ts';
 import type { FileFacts, LineFault } from '../lines/index.ts';
@@ -87,7 +87,7 @@ export async function discover(search: Search): Promise<Discovery> {
   const isDone = (file: WalkedFile) => isKnown(file, looking);
   if (search.paths === undefined) {
     for (const tool of tools.filter(({ name }) => only === undefined || name === only))
-      for (const root of rootsOf(tool, looking).filter((one) => existsSync(one)))
+      for (const root of rootsOf(tool, looking).filter(mayBeThere))
         for (const file of walk.files(root, (path) => has(tool, path, below(root, path))))
           if (!isDone(file)) await look(file, tool);
   }
@@ -247,6 +247,15 @@ async function lookInto(
   } catch (error) {
     if (!(error instanceof ImportError)) throw error;
     return { path, why: String(error.data.why ?? error.message), error };
+  }
+}
+
+/** Whether there may be something: what this user may not look at is named, and not passed over as if there was nothing. */
+function mayBeThere(path: string): boolean {
+  try {
+    return statSync(path, { throwIfNoEntry: false }) !== undefined;
+  } catch {
+    return true;
   }
 }
 
