@@ -4,6 +4,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  rmSync,
   statSync,
   symlinkSync,
   utimesSync,
@@ -161,6 +162,37 @@ test('a .tapeignore counts for all below it, whatever stands in another, or in t
     expect([named, code, stderr.includes('leaves it out')]).toEqual([named, 1, true]);
   }
   expect(existsSync(user.home.db)).toBe(false);
+});
+
+test('the sessions of a project that is removed with its .tapeignore stay left out, until the user takes the pattern back', async () => {
+  using user = userWith({
+    'all/.tapeignore': 'secret/\n',
+    'all/secret/app/x': '',
+    'work/.tapeignore': '*\n',
+    'other/x': '',
+  });
+  const at = (path: string) => user.dir.file(path);
+  const write = (session: string, cwd: string) =>
+    writeFileSync(at(`${p}/${session}.jsonl`), transcript(session, { cwd: at(cwd) }));
+  mkdirSync(at(p), { recursive: true });
+  for (const [session, cwd] of [
+    ['s1', 'work'],
+    ['s2', 'all/secret/app'],
+    ['s3', 'other'],
+  ] as const)
+    write(session, cwd);
+  const names = async () => (await user.imports()).names;
+  expect(await names()).toEqual(['s3']);
+  for (const one of ['work', 'all', 'other']) rmSync(at(one), { recursive: true });
+  write('s4', 'work');
+  utimesSync(at(`${p}/s4.jsonl`), new Date(0), new Date(0));
+  expect(await names()).toEqual([]);
+  expect((await user.run('check', '--json')).stdout).not.toContain('s4.jsonl');
+  // Named, what nothing leaves out any more is taken.
+  expect((await user.run('import', at(`${p}/s4.jsonl`))).code).toBe(0);
+  for (const one of ['work', 'all/secret/app']) mkdirSync(at(one), { recursive: true });
+  writeFileSync(at('all/.tapeignore'), '');
+  expect(await names()).toEqual(['s1', 's2']);
 });
 
 test('nothing is printed or kept of what is no transcript, or lies where a link leads out of the folder', async () => {

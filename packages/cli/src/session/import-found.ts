@@ -63,6 +63,7 @@ export async function importFound(wanted: Wanted, context: Context): Promise<num
   const { done, refused, left } = await importAll(conversations, { wanted, found, table, context });
   // Their tapes say so: the table was lost, or the tapes came from elsewhere.
   table.put(refused.flatMap(({ files }) => files.map((file) => forgottenSource(file, io.now()))));
+  if (existsSync(home.dir)) table.noteIgnored(found.ignored);
   const seen = new Set(found.files.map(({ path }) => path));
   const isThere = (path: string) => seen.has(path) || !isGone(path);
   const isWhole = !isNamed && existsSync(home.dir);
@@ -176,7 +177,7 @@ async function find(wanted: Wanted, table: SourceTable, context: Context): Promi
     place,
     tools: transcriptTools,
     known: (path) => table.at(path),
-    ...{ roots, exclude },
+    ...{ roots, exclude, ignored: table.ignored },
     ...(paths.length > 0 && { paths }),
     ...(wanted.tool !== undefined && { tool: wanted.tool }),
     ...(wanted.project !== undefined && { project: resolve(io.cwd, wanted.project) }),

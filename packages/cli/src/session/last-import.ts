@@ -35,7 +35,8 @@ export async function importsOf(context: Context): Promise<Imports | undefined> 
   const { exclude } = await readSearched({ ...context, status: () => {} });
   const known = (path: string) => table.at(path);
   const elsewhere = ({ tool, session, path }: FoundFile) => table.of({ tool: tool.name, session, path });
-  const search = { place, tools: transcriptTools, exclude, known, elsewhere };
+  const { ignored } = table;
+  const search = { place, tools: transcriptTools, exclude, ignored, known, elsewhere };
   const { transcripts, expiring, retentions } = await standingOf(search, io.now());
   const last = table.lastImport;
   if (last === undefined && transcripts === 0) return undefined;

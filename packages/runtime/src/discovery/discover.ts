@@ -5,7 +5,7 @@ import type { FileFacts, LineFault } from '../lines/index.ts';
 import { type Identity, isJsonLines, type Place, type TranscriptTool } from '../plan/format.ts';
 import { isUnchanged, type Source } from '../sources/index.ts';
 import { Answers } from './answers.ts';
-import { type Excludes, makeExcludes } from './excludes.ts';
+import { type Excludes, type Ignored, makeExcludes } from './excludes.ts';
 import { looksLike } from './later-tools.ts';
 import { type Head, peek } from './peek.ts';
 import { isAtOrBelow, realBeginning } from './real.ts';
@@ -37,6 +37,8 @@ export interface Discovery {
   readonly empty: number;
   /** Whether the sessions of a working directory are left out. */
   readonly excludesProject: (directory: string) => boolean;
+  /** The working directories that a `.tapeignore` leaves out, as far as they were asked for. */
+  readonly ignored: Ignored;
 }
 
 /** What to search for, and where. */
@@ -49,6 +51,8 @@ export interface Search {
   readonly roots?: readonly string[];
   /** Patterns of what is left out. */
   readonly exclude?: readonly string[];
+  /** Working directories that a `.tapeignore` left out before: it may be gone with them. */
+  readonly ignored?: Ignored;
   /** The name of the only tool. */
   readonly tool?: string;
   /** The working directory at or below which a session was. */
@@ -64,7 +68,7 @@ export interface Search {
  */
 export async function discover(search: Search): Promise<Discovery> {
   const { place, tools, tool: only, since } = search;
-  const excludes = await makeExcludes(search.exclude ?? [], place);
+  const excludes = await makeExcludes(search.exclude ?? [], place, search.ignored);
   const walk = new Walk(excludes, search.known);
   const looking: Looking = {
     search,
@@ -122,6 +126,7 @@ export async function discover(search: Search): Promise<Discovery> {
     excluded: walk.excluded + excluded,
     empty,
     excludesProject: excludes.excludesProject,
+    ignored: excludes.ignored,
   };
 }
 

@@ -12,7 +12,15 @@ export interface Excludes {
   excludes(path: string, isFolder: boolean): boolean;
   /** Whether the sessions of a working directory are left out: as if each were a file in it. */
   excludesProject(directory: string): boolean;
+  /** The working directories that a `.tapeignore` leaves out, as far as was asked. */
+  readonly ignored: Ignored;
 }
+
+/**
+ * The directory of the `.tapeignore` that leaves out the sessions of a working directory, by that. Their transcripts lie
+ * elsewhere: they are still there when the working directory is removed, with its `.tapeignore`.
+ */
+export type Ignored = ReadonlyMap<string, string>;
 
 /** The name of a file with patterns for what lies beside and below it. */
 const ignoreFile = '.tapeignore';
@@ -27,6 +35,7 @@ const anySession = 'session.jsonl';
 export async function makeExcludes(
   patterns: readonly string[],
   { home }: { readonly home: string },
+  before: Ignored = new Map(),
 ): Promise<Excludes> {
   const make = await makerOfRules();
   const rulesOf: MakeRules = (lines) => make({ allowRelativePaths: true }).add([...lines]);
@@ -46,24 +55,38 @@ export async function makeExcludes(
     above.set(directory, lists);
     return lists;
   };
-  const excludes = (path: string, isFolder: boolean): boolean => {
+  const listFor = (path: string, isFolder: boolean): Listed | undefined => {
     const end = isFolder ? '/' : '';
-    return [...configured, ...listsFor(dirname(path))].some(({ directory, rules }) => {
+    return [...listsFor(dirname(path)), ...configured].find(({ directory, rules }) => {
       const below = slashes(relative(directory ?? parse(path).root, path));
       return below !== '' && rules.ignores(`${below}${end}`);
     });
   };
+  const excludes = (path: string, isFolder: boolean) => listFor(path, isFolder) !== undefined;
+  const ignored = new Map(before);
   const projects = new Map<string, boolean>();
   const excludesProject = (directory: string): boolean => {
     const known = projects.get(directory);
     if (known !== undefined) return known;
-    const places = new Set([directory, realBeginning(directory)]);
-    const isLeftOut = [...places].some((place) => excludes(join(place, anySession), false));
+    const places = [...new Set([directory, realBeginning(directory)])];
+    const list = places
+      .map((place) => listFor(join(place, anySession), false))
+      .find((one) => one !== undefined);
+    const by = list?.directory ?? lostWith(directory, ignored.get(directory));
+    if (by === undefined) ignored.delete(directory);
+    else ignored.set(directory, by);
+    const isLeftOut = list !== undefined || by !== undefined;
     projects.set(directory, isLeftOut);
     return isLeftOut;
   };
   const mayExcludeIn = (directory: string) => configured.length > 0 || listsFor(directory).length > 0;
-  return { mayExcludeIn, excludes, excludesProject };
+  return { mayExcludeIn, excludes, excludesProject, ignored };
+}
+
+/** The directory of a `.tapeignore` that was lost with a working directory; undefined where the user took it away, or there was none. */
+function lostWith(directory: string, by: string | undefined): string | undefined {
+  if (by === undefined || existsSync(join(by, ignoreFile))) return undefined;
+  return existsSync(directory) && existsSync(by) ? undefined : by;
 }
 
 /**

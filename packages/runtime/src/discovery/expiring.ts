@@ -33,7 +33,7 @@ const daysAhead = (days: number): number => Math.min(7, days / 2);
  * about to be deleted: what they say decides whether they are left out, or were read under another time or path.
  */
 export async function standingOf(
-  search: Pick<Search, 'place' | 'tools' | 'exclude' | 'known'> & {
+  search: Pick<Search, 'place' | 'tools' | 'exclude' | 'ignored' | 'known'> & {
     /** What is known of other files of the same session. */
     readonly elsewhere?: (file: FoundFile) => readonly Source[];
   },

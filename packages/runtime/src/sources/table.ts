@@ -16,15 +16,17 @@ export class SourceTable {
   /** Lines of the file, those that a later one replaced among them. */
   #lines: number;
   #searched: number | undefined;
+  #ignored: ReadonlyMap<string, string>;
   /** Whether the file has more of a conversation that is not to be taken than that. */
   #isLate: boolean;
 
-  private constructor(file: string, { byPath, forgotten, lines, searched, isLate }: Kept) {
+  private constructor(file: string, { byPath, forgotten, lines, searched, ignored, isLate }: Kept) {
     this.#file = file;
     this.#byPath = byPath;
     this.#forgotten = forgotten;
     this.#lines = lines;
     this.#searched = searched;
+    this.#ignored = ignored;
     this.#isLate = isLate;
   }
 
@@ -65,6 +67,23 @@ export class SourceTable {
   searched(at: number): void {
     this.#append([{ v: version, searched: at }]);
     this.#searched = at;
+  }
+
+  /** The working directories whose sessions a `.tapeignore` leaves out, each with the directory of that. */
+  get ignored(): ReadonlyMap<string, string> {
+    return this.#ignored;
+  }
+
+  /**
+   * Records which working directories a `.tapeignore` leaves out.
+   * @throws IMPORT_CANNOT_WRITE
+   */
+  noteIgnored(now: ReadonlyMap<string, string>): void {
+    const [before, after] = [this.#ignored, new Map(now)];
+    const added = [...after].filter(([directory, by]) => before.get(directory) !== by);
+    const removed = [...before.keys()].filter((directory) => !after.has(directory));
+    this.#append([...added.map(ignoredRow), ...removed.map((ignored) => ({ v: version, ignored }))]);
+    this.#ignored = after;
   }
 
   at(path: string): Source | undefined {
@@ -172,8 +191,11 @@ export class SourceTable {
 
   /** Writes the last line of each path alone. Lines that another process adds at this moment are read from its files again. */
   #shorten(): void {
-    const { byPath, searched } = keptIn(this.#file);
-    const found = searched === undefined ? [] : [{ v: version, searched }];
+    const { byPath, searched, ignored } = keptIn(this.#file);
+    const found = [
+      ...(searched === undefined ? [] : [{ v: version, searched }]),
+      ...[...ignored].map(ignoredRow),
+    ];
     replaceLines(
       this.#file,
       [...found, ...[...byPath.values()].map(rowOf)].map((line) => JSON.stringify(line)),
@@ -187,6 +209,10 @@ export class SourceTable {
   #dropEnd(source: Source): void {
     if (source.forgottenAt !== undefined) this.ends.put(source, undefined);
   }
+}
+
+function ignoredRow([ignored, by]: readonly [directory: string, by: string]): object {
+  return { v: version, ignored, by };
 }
 
 function index({ path, tool, session }: Source, bySession: Map<string, Set<string>>): void {
@@ -220,6 +246,7 @@ interface Kept {
   readonly forgotten: Map<string, number>;
   readonly lines: number;
   readonly searched: number | undefined;
+  readonly ignored: ReadonlyMap<string, string>;
   /** Whether a line says more of a conversation that is not to be taken than that. */
   readonly isLate: boolean;
 }
@@ -227,6 +254,7 @@ interface Kept {
 function keptIn(file: string): Kept {
   const byPath = new Map<string, Source>();
   const forgotten = new Map<string, number>();
+  const ignored = new Map<string, string>();
   let searched: number | undefined;
   let lines = 0;
   for (const line of readLines(file)) {
@@ -246,6 +274,10 @@ function keptIn(file: string): Kept {
       }
     } else if (isObject(value) && value.v === version) {
       if (typeof value.searched === 'number') searched = value.searched;
+      if (typeof value.ignored === 'string') {
+        if (typeof value.by === 'string') ignored.set(value.ignored, value.by);
+        else ignored.delete(value.ignored);
+      }
       const gone = typeof value.removed === 'string' ? byPath.get(value.removed) : undefined;
       if (gone !== undefined && !forgotten.has(conversationOf(gone))) byPath.delete(gone.path);
     }
@@ -257,7 +289,7 @@ function keptIn(file: string): Kept {
     isLate ||= said !== source && source.forgottenAt === undefined;
     byPath.set(path, said);
   }
-  return { byPath, forgotten, lines, searched, isLate };
+  return { byPath, forgotten, lines, searched, ignored, isLate };
 }
 
 function parsed(line: string): unknown {
