@@ -181,6 +181,28 @@ test('a folder is forgotten with what was read of it and is gone, left out, or h
   for (const n of [3, 5]) expect(at.holds(`${secretWord} ${n} 0`)).toEqual(['tape.db']);
 });
 
+test.each([
+  ['a path', '/etc/passwd'],
+  ['with a space', 'my chat'],
+  ['of signs alone', '😀'],
+  ['like one of a session here', '01J0000000000000000000000A'],
+])('a session is imported and forgotten whose id is no name here: %s', async (_, id) => {
+  using at = user();
+  at.write('a.jsonl', records(id, [[id, 0]]));
+  at.write('b.jsonl', records('b', turns('b0')));
+  const { names } = await at.imports();
+  expect(names).toEqual([expect.stringMatching(/^claude-code-/), 'b']);
+  const name = (names as string[])[0] ?? '';
+  expect(await at.imports('--forget', at.file('a.jsonl'))).toMatchObject({ names: [name], entries: 2 });
+  expect(at.holds(`${secretWord} ${id}`)).toEqual([]);
+  await at.imports();
+  expect(at.holds(secretWord)).toEqual(['tape.db']);
+  // One that was never imported, too.
+  at.write('c.jsonl', records(`${id}2`, [[`${id}2`, 0]]));
+  expect(await at.imports('--forget', at.file('c.jsonl'))).toMatchObject({ entries: 0 });
+  expect((await at.run('import')).stderr).toContain('2 files left out as forgotten');
+});
+
 test('of a folder, the tape also remembers the sessions that were never imported', async () => {
   using at = user();
   for (const name of ['a', 'b']) at.write(`${name}.jsonl`, records(name, turns(`${name}0`)));

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { type HomeStore, TapeError } from '@tapedeck/tape';
-import { nameFault } from '@tapedeck/tape/store';
+import { nameFault, sha256 } from '@tapedeck/tape/store';
 import type { Context } from '../context.ts';
 import { commandLine, shellLine } from '../escape.ts';
 import { exit } from '../exit.ts';
@@ -105,7 +105,7 @@ async function remember(
   const bare = without(found, origins);
   for (const [name, { tool, main }] of new Map(bare.map((one) => [`${one.tool} ${one.main}`, one]))) {
     const isFree = nameFault(main) === undefined && store.sessions.find(main) === undefined;
-    const { id } = store.sessions.open(isFree ? main : `forgotten ${name}`.replace(/\W+/g, '-').slice(0, 60));
+    const { id } = store.sessions.open(isFree ? main : `forgotten-${sha256(name).slice(0, 12)}`);
     store.entries.append(id, [originDraft({ format: tool, session: main }), forgottenDraft()]);
     store.sessions.update(id, { lifecycle: 'destroyed' });
   }

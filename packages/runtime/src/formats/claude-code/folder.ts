@@ -5,6 +5,7 @@ import { isObject, quote } from '@tapedeck/tape/internal';
 import { ImportError } from '../../lines/errors.ts';
 import type { Identity } from '../../plan/format.ts';
 import { text } from '../../plan/text.ts';
+import { sessionName } from './session-name.ts';
 
 /** The folder of a session in a path, and what lies in it. */
 export const inFolder: RegExp = /([^/\\]+)[/\\](subagents|tool-results)[/\\](?:.*[/\\])?([^/\\]+)$/;
@@ -23,7 +24,7 @@ export function partIn(path: string, inside: readonly string[]): Identity | unde
   if (!isInFolder(path, inside)) return undefined;
   const [whole = '', folder = '', , name] = inside;
   const copied = uuid.test(folder) ? undefined : sessionIn(join(path.slice(0, -whole.length), folder));
-  const main = copied ?? folder;
+  const main = sessionName(copied ?? folder);
   return { session: `${main}/${name}`, role: 'part', main };
 }
 

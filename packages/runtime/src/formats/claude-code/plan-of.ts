@@ -9,7 +9,6 @@
  */
 
 import type { JsonObject } from '@tapedeck/tape';
-import { nameFault, sha256 } from '@tapedeck/tape/store';
 import type { RecordList } from '../../lines/json-lines.ts';
 import type { FaultyLine } from '../../plan/faulty-lines.ts';
 import { keyPart } from '../../plan/key-part.ts';
@@ -25,6 +24,7 @@ import { placeAgents } from './place-agents.ts';
 import { agentKey, agentName, missingIn, planAgent } from './plan-agent.ts';
 import { emptyOf, planFile } from './plan-file.ts';
 import { readRecords } from './records.ts';
+import { sessionName } from './session-name.ts';
 
 /** What is read of one session: its main file, and what lies in the folder beside it. */
 export interface ClaudeCodeSource {
@@ -81,8 +81,9 @@ export function planClaudeCode({
     planAgent(agent, { key, notes, ...(!own.has(agent) && { file: key }) }),
   );
   const placed = placeAgents([{ ...first, asides: [...first.asides, ...others] }, ...rest], agentPlans);
-  const source = facts.sources.findLast((one) => one !== session);
-  const run = facts.run === session ? undefined : facts.run;
+  const source = facts.sources.map(sessionName).findLast((one) => one !== session);
+  const begunWith = facts.run === undefined ? undefined : sessionName(facts.run);
+  const run = begunWith === session ? undefined : begunWith;
   const copyOf = source ?? (facts.isCleared || !facts.isAnswered ? undefined : run);
   const clearedFrom = source === undefined && facts.isCleared ? run : undefined;
   return {
@@ -148,6 +149,5 @@ function identityOf(named: string, alone: RecordList): { readonly session: strin
   const agent = text(alone.values().find(({ value }) => text(value.agentId) !== undefined)?.value.agentId);
   if (agent !== undefined)
     return { session: agentName(agent), key: agentKey(`claude-code:${keyPart(named)}`, agent) };
-  const session = nameFault(named) === undefined ? named : `claude-code-${sha256(named).slice(0, 12)}`;
-  return { session, key: `claude-code:${keyPart(named)}` };
+  return { session: sessionName(named), key: `claude-code:${keyPart(named)}` };
 }

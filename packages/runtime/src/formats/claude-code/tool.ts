@@ -17,6 +17,7 @@ import { planEnd } from './plan-end.ts';
 import { planSource } from './plan-source.ts';
 import { isClaudeCode } from './records.ts';
 import { retentionIn } from './retention.ts';
+import { sessionName } from './session-name.ts';
 
 /** Claude Code, which deletes a transcript 30 days after its last use unless its settings say otherwise. */
 export const claudeCode: TranscriptTool = {
@@ -71,11 +72,11 @@ function identify(records: readonly JsonObject[], path: string): Identity | unde
   const isAlone = records.every(({ isSidechain }) => isSidechain !== false) && agent !== undefined;
   if (main !== undefined || isAlone) {
     // Whatever its path is: it may be a copy.
-    const of = named ?? main ?? ownName.exec(file)?.[1] ?? nameOf(file);
+    const of = sessionName(named ?? main ?? ownName.exec(file)?.[1] ?? nameOf(file));
     const id = agent ?? nameOf(name).slice('agent-'.length);
     return { session: `${of}/agent-${id}`, role: 'subagent', main: of, ...facts };
   }
-  const session = ownName.exec(file)?.[1] ?? named ?? nameOf(file);
+  const session = sessionName(ownName.exec(file)?.[1] ?? named ?? nameOf(file));
   return { session, role: 'main', main: session, ...facts };
 }
 
