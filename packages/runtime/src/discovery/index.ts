@@ -6,7 +6,7 @@
  */
 
 export { type Discovery, discover, type FoundFile, type Search, type Stranger } from './discover.ts';
-export { type Ignored, makeExcludes } from './excludes.ts';
+export { makeExcludes } from './excludes.ts';
 export { type Expiring, standingOf } from './expiring.ts';
 export { isAtOrBelow, realBeginning } from './real.ts';
 export type { Problem } from './walk.ts';
