@@ -277,6 +277,24 @@ describe('what is left out', () => {
     expect(await found(home, { exclude: ['/secret/'] })).toMatchObject({ excluded: 1 });
   });
 
+  test('with a session whose project is left out go its subagents, wherever they worked', async () => {
+    const of = '00000000-0000-4000-8000-000000000001';
+    const at = `.claude/projects/a/${of}`;
+    const subagent = agent(of, 'x').replace('{', '{"cwd":"/tmp/worktree",');
+    const home = homeWith({
+      [`${at}.jsonl`]: claude(of, '/secret/app'),
+      [`${at}/subagents/agent-x.jsonl`]: subagent,
+      [`${at}/tool-results/1.txt`]: 'private',
+    });
+    const all = await found(home, { exclude: ['/secret/'] });
+    expect([all.paths, all.excluded]).toEqual([[], 3]);
+    const paths = [join(home, `${at}/subagents`)];
+    expect((await found(home, { exclude: ['/secret/'], paths })).paths).toEqual([]);
+    // One that was itself in a directory that is left out goes alone.
+    const { files: others } = await found(home, { exclude: ['/tmp/worktree'] });
+    expect(others.map(({ role }) => role).toSorted()).toEqual(['main', 'part']);
+  });
+
   test('a .tapeignore counts for the files and the working directories below it', async () => {
     const home = homeWith({ ...files, '.claude/projects/b/.tapeignore': 's2.jsonl\n' });
     const project = homeWith({ '.tapeignore': '*\n', 'inner/x': '' });

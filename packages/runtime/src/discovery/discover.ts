@@ -78,7 +78,7 @@ export async function discover(search: Search): Promise<Discovery> {
     strangers: [],
     problems: [],
     excluded: 0,
-    leftOut: new Set(),
+    leftOut: new Map(),
     empty: 0,
   };
   const { answers } = looking;
@@ -138,8 +138,8 @@ interface Looking extends Mutable<Pick<Discovery, 'excluded' | 'empty'>> {
   readonly files: FoundFile[];
   readonly strangers: Stranger[];
   readonly problems: Problem[];
-  /** The conversations of which a file is left out by its working directory. */
-  readonly leftOut: Set<string>;
+  /** The conversations of which a file is left out by its working directory, and whether that is a main one. */
+  readonly leftOut: Map<string, boolean>;
 }
 
 function rootsOf(tool: TranscriptTool, { answers, search: { place } }: Looking): readonly string[] {
@@ -166,21 +166,22 @@ async function identify(
   else files.push({ path, facts, ...found });
 }
 
-function leaveOut(file: Pick<FoundFile, 'tool' | 'main'>, looking: Looking): void {
+function leaveOut(file: Pick<FoundFile, 'tool' | 'main' | 'role'>, looking: Looking): void {
+  const id = idOf(file);
   looking.excluded += 1;
-  looking.leftOut.add(idOf(file));
+  looking.leftOut.set(id, file.role === 'main' || looking.leftOut.get(id) === true);
 }
 
 /**
- * The files without those that lie beside a transcript which is left out by its working directory, such as saved outputs:
- * they name none.
+ * The files without those that lie beside a transcript which is left out by its working directory: saved outputs, which name
+ * none, and with a main session its subagents, which may have worked elsewhere.
  */
 function withoutParts(looking: Looking): readonly FoundFile[] {
   const { files, leftOut } = looking;
   if (leftOut.size === 0) return files;
-  const placed = new Set(
-    files.filter(({ role, project }) => role === 'main' || project !== undefined).map(idOf),
-  );
+  const isPlaced = (file: FoundFile) =>
+    file.role === 'main' || (file.project !== undefined && leftOut.get(idOf(file)) !== true);
+  const placed = new Set(files.filter(isPlaced).map(idOf));
   const kept = files.filter((file) => placed.has(idOf(file)) || !leftOut.has(idOf(file)));
   looking.excluded += files.length - kept.length;
   return kept;
@@ -205,7 +206,7 @@ function isKnown({ path, facts, known }: WalkedFile, looking: Looking): boolean 
   if (tool === undefined) return false;
   const { session, main, role, project, first } = source;
   if (project !== undefined && looking.excludes.excludesProject(project)) {
-    leaveOut({ tool, main }, looking);
+    leaveOut({ tool, main, role }, looking);
     return true;
   }
   // Without objects that are only spread: nearly every file comes this way.
