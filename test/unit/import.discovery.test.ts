@@ -290,6 +290,9 @@ describe('what is left out', () => {
     expect([all.paths, all.excluded]).toEqual([[], 3]);
     const paths = [join(home, `${at}/subagents`)];
     expect((await found(home, { exclude: ['/secret/'], paths })).paths).toEqual([]);
+    // So it is with the sessions of one project alone.
+    expect((await found(home, { project: '/secret' })).files).toHaveLength(3);
+    expect((await found(home, { project: '/tmp' })).files).toEqual([]);
     // One that was itself in a directory that is left out goes alone.
     const { files: others } = await found(home, { exclude: ['/tmp/worktree'] });
     expect(others.map(({ role }) => role).toSorted()).toEqual(['main', 'part']);

@@ -118,9 +118,8 @@ export async function discover(search: Search): Promise<Discovery> {
   }
   const files = withoutParts(looking);
   const { strangers, problems, excluded, empty } = looking;
-  const isIn = inProject(search.project ?? '');
   return {
-    files: changedSince(since, withMain(files)).filter((file) => isWanted(file, search, isIn)),
+    files: wantedOf(changedSince(since, withMain(files)), search),
     strangers: only === undefined && search.project === undefined ? strangers : [],
     problems: [...walk.problems, ...problems, ...answers.problems],
     excluded: walk.excluded + excluded,
@@ -291,23 +290,31 @@ function changedSince(since: number | undefined, files: readonly FoundFile[]): r
 /** Files without a working directory of their own have that of their conversation. */
 function withMain(files: readonly FoundFile[]): readonly FoundFile[] {
   if (files.every(({ project }) => project !== undefined)) return files;
-  const projects = new Map<string, string>();
-  for (const file of files)
-    if (file.project !== undefined && (file.role === 'main' || !projects.has(idOf(file))))
-      projects.set(idOf(file), file.project);
+  const projects = projectsOf(files);
   return files.map((file) => {
     const project = file.project ?? projects.get(idOf(file));
     return project === undefined ? file : { ...file, project };
   });
 }
 
-function isWanted(
-  { project, tool }: FoundFile,
-  search: Search,
-  isIn: (directory: string) => boolean,
-): boolean {
-  if (search.tool !== undefined && tool.name !== search.tool) return false;
-  return search.project === undefined || (project !== undefined && isIn(project));
+/** The working directories of conversations: those of their main files where they have one. */
+function projectsOf(files: readonly FoundFile[]): ReadonlyMap<string, string> {
+  const projects = new Map<string, string>();
+  for (const file of files)
+    if (file.project !== undefined && (file.role === 'main' || !projects.has(idOf(file))))
+      projects.set(idOf(file), file.project);
+  return projects;
+}
+
+/** The files of a tool, and of a project those of the conversations that began there: a subagent may have worked elsewhere. */
+function wantedOf(files: readonly FoundFile[], { tool: only, project }: Search): readonly FoundFile[] {
+  const own = only === undefined ? files : files.filter(({ tool }) => tool.name === only);
+  if (project === undefined) return own;
+  const [projects, isIn] = [projectsOf(own), inProject(project)];
+  return own.filter((file) => {
+    const place = file.role === 'main' ? file.project : projects.get(idOf(file));
+    return place !== undefined && isIn(place);
+  });
 }
 
 /** Says whether a directory is one of a project, by whichever links either is named. */
