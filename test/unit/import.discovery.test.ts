@@ -277,6 +277,21 @@ describe('what is left out', () => {
     expect(await found(home, { exclude: ['/secret/'] })).toMatchObject({ excluded: 1 });
   });
 
+  test('a pattern means a name in whichever form of Unicode either is written', async () => {
+    const [one, other] = ['priv\u00e9', 'prive\u0301'];
+    for (const [typed, recorded] of [
+      [one, other],
+      [other, one],
+    ] as const) {
+      const project = homeWith({ '.tapeignore': `${typed}/\n` });
+      const home = homeWith({
+        '.claude/projects/a/s1.jsonl': claude('s1', `/srv/${recorded}/app`),
+        '.claude/projects/a/s2.jsonl': claude('s2', join(project, recorded)),
+      });
+      expect((await found(home, { exclude: [`/srv/${typed}`] })).paths).toEqual([]);
+    }
+  });
+
   test('with a session whose project is left out go its subagents, wherever they worked', async () => {
     const of = '00000000-0000-4000-8000-000000000001';
     const at = `.claude/projects/a/${of}`;

@@ -38,7 +38,7 @@ export async function makeExcludes(
   before: Ignored = new Map(),
 ): Promise<Excludes> {
   const make = await makerOfRules();
-  const rulesOf: MakeRules = (lines) => make({ allowRelativePaths: true }).add([...lines]);
+  const rulesOf: MakeRules = (lines) => make({ allowRelativePaths: true }).add(lines.map(oneForm));
   const texts = patterns
     .map((pattern) => pattern.replace(/^(!?)~(?=\/|$)/, `$1${slashes(home)}`).replace(/\/{2,}/g, '/'))
     .map(atEachDepth)
@@ -58,7 +58,7 @@ export async function makeExcludes(
   const listFor = (path: string, isFolder: boolean): Listed | undefined => {
     const end = isFolder ? '/' : '';
     return [...listsFor(dirname(path)), ...configured].find(({ directory, rules }) => {
-      const below = slashes(relative(directory ?? parse(path).root, path));
+      const below = oneForm(slashes(relative(directory ?? parse(path).root, path)));
       return below !== '' && rules.ignores(`${below}${end}`);
     });
   };
@@ -87,6 +87,11 @@ export async function makeExcludes(
 function lostWith(directory: string, by: string | undefined): string | undefined {
   if (by === undefined || existsSync(join(by, ignoreFile))) return undefined;
   return existsSync(directory) && existsSync(by) ? undefined : by;
+}
+
+/** A text in one form of Unicode: an accent that was typed as a letter of its own is the same name to a person, and to macOS. Pure. */
+function oneForm(text: string): string {
+  return text.normalize('NFC');
 }
 
 /**
