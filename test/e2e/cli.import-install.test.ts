@@ -18,10 +18,9 @@ test('it shows the hook and writes nothing, until the user says yes at a termina
   const shown = await at.run('--install');
   expect(shown.stdout).toContain('"SessionEnd"');
   expect(shown.stdout).toContain(`Not written. Write ${at.file} with: tape import --install --yes`);
+  const asked = { env: at.env, isTerminal: true, stdinIsTerminal: true };
   const typed = async (stdin: string, ...args: string[]) =>
-    await at.home.here(['import', '--install', ...args], {
-      ...{ env: at.env, stdin, isTerminal: true, stdinIsTerminal: true },
-    });
+    await at.home.here(['import', '--install', ...args], { ...asked, stdin });
   expect((await typed('n\n')).stderr).toContain(`Write this to ${at.file}? [y/N] `);
   expect((await typed('y\n', '--dry-run')).stderr).toBe('');
   expect(existsSync(at.file)).toBe(false);
@@ -32,6 +31,8 @@ test('it shows the hook and writes nothing, until the user says yes at a termina
   expect((await at.run('--uninstall')).stdout).toBe(
     `Not removed. Remove it from ${at.file} with: tape import --uninstall --yes\n`,
   );
+  const removed = await at.home.here(['import', '--uninstall'], { ...asked, stdin: 'n\n' });
+  expect(removed.stderr).toBe(`Remove the hook from ${at.file}? [y/N] `);
 });
 
 const notes = '{ "type": "command", "command": "notes --all" }';

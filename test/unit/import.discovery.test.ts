@@ -208,6 +208,20 @@ describe('where transcripts are', () => {
   });
 });
 
+test('the lists of what users typed, which tools keep beside their transcripts, are passed over', async () => {
+  const home = homeWith({
+    'work/projects/x/s1.jsonl': claude('s1'),
+    'work/history.jsonl': '{"display":"Hello","pastedContents":{},"timestamp":1,"project":"/srv/app"}\n',
+    'other/history.jsonl': '{"session_id":"r1","ts":1,"text":"Hello"}\n',
+    'unknown/history.jsonl': '{"title":"Hello"}\n',
+  });
+  const { paths, strangers } = await found(home, { paths: [home] });
+  expect([paths, strangers.map(({ path }) => relative(home, path))]).toEqual([
+    ['work/projects/x/s1.jsonl'],
+    ['unknown/history.jsonl'],
+  ]);
+});
+
 describe('what is left out', () => {
   const files = {
     '.claude/projects/a/s1.jsonl': claude('s1', '/secret/app'),

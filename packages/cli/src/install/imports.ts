@@ -38,7 +38,7 @@ async function installHook({ act, yes, dryRun }: Installation, context: Context)
   const place = fileAt(settingsFile(context));
   const config = command === undefined ? null : withHook('', command);
   const what = act === 'install' ? `Write this to ${place.where}?` : `Remove the hook from ${place.where}?`;
-  const question = `Claude Code, at the end of each session:\n${config ?? ''}${what}`;
+  const question = config === null ? what : `Claude Code, at the end of each session:\n${config}${what}`;
   const parts = [{ place, change: (text: string) => withHook(text, command) }];
   const state = await settle({ act, parts, question, yes, dryRun }, context);
   if (act === 'install' && hooksAreOff(place.read()))
@@ -55,7 +55,8 @@ async function installTimer({ act, yes, dryRun }: Installation, context: Context
   const places = parts.map(({ place }) => place.where);
   const config = job === undefined ? null : await textOf(parts);
   const what = act === 'install' ? 'Write this, and start it?' : `Remove ${places.join(' and ')}?`;
-  const settling = { act, parts, question: `Each hour:\n${config ?? ''}${what}`, yes, dryRun };
+  const question = config === null ? what : `Each hour:\n${config}${what}`;
+  const settling = { act, parts, question, yes, dryRun };
   const onAgreed = () => {
     if (act === 'uninstall') for (const timer of chosen) timer.stop();
   };

@@ -6,7 +6,7 @@ import { type Identity, isJsonLines, type Place, type TranscriptTool } from '../
 import { isUnchanged, type Source } from '../sources/index.ts';
 import { Answers } from './answers.ts';
 import { type Excludes, type Ignored, makeExcludes } from './excludes.ts';
-import { looksLike } from './later-tools.ts';
+import { isHistory, looksLike } from './later-tools.ts';
 import { type Head, peek } from './peek.ts';
 import { isAtOrBelow, realBeginning } from './real.ts';
 import { type Problem, Walk, type WalkedFile } from './walk.ts';
@@ -246,6 +246,8 @@ async function lookInto(
     if (answers.hasFailed(path)) return undefined;
     const isAsked = owner !== undefined || looking.search.paths !== undefined;
     if (head.fault !== undefined && isAsked) return { path, why: placed(head.fault) };
+    // What was typed alone makes no session.
+    if (isHistory(head.records, path)) return undefined;
     if (!head.isEmpty) return { like: looksLike(head.records, path) };
     looking.empty += 1;
     return undefined;

@@ -148,3 +148,14 @@ export function looksLike(records: readonly JsonObject[], path: string): string 
   const [first] = records;
   return strangers.find(([place, record]) => place.test(path) || (first !== undefined && record(first)))?.[2];
 }
+
+/** Whether a file is the list of what its user typed, which Claude Code and Codex keep beside their transcripts. Pure. */
+export function isHistory([first]: readonly JsonObject[], path: string): boolean {
+  if (basename(path) !== 'history.jsonl' || first === undefined) return false;
+  const { display, project, session_id: session, text } = first;
+  return [display, project].every(isText) || [session, text].every(isText);
+}
+
+function isText(value: unknown): boolean {
+  return typeof value === 'string';
+}
