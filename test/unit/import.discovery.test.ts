@@ -286,9 +286,16 @@ describe('what is left out', () => {
     const home = homeWith({ ...one, '.claude/projects/a/s2.jsonl': claude('s2') });
     const { files: left, excluded } = await found(home, { exclude: ['/secret/'] });
     expect([left.map(({ session }) => session), excluded]).toEqual([['s2'], 3]);
-    // A copy that went on elsewhere has them, too.
-    writeFileSync(join(home, '.claude/projects/a/copy.jsonl'), claude('s-1'));
-    expect(await found(home, { exclude: ['/secret/'] })).toMatchObject({ excluded: 1 });
+    // One of the same id that went on elsewhere has what is nearer to it, and nothing else.
+    const elsewhere = '.claude/projects/b/s-1';
+    mkdirSync(join(home, elsewhere, 'tool-results'), { recursive: true });
+    writeFileSync(join(home, `${elsewhere}.jsonl`), claude('s-1'));
+    writeFileSync(join(home, elsewhere, 'tool-results/t2.txt'), 'output');
+    const both = await found(home, { exclude: ['/secret/'] });
+    expect([both.paths.toSorted(), both.excluded]).toEqual([
+      ['.claude/projects/a/s2.jsonl', `${elsewhere}.jsonl`, `${elsewhere}/tool-results/t2.txt`],
+      3,
+    ]);
   });
 
   test('a pattern means a name in whichever form of Unicode either is written', async () => {

@@ -7,6 +7,7 @@ import { isUnchanged, type Source } from '../sources/index.ts';
 import { Answers } from './answers.ts';
 import { type Excludes, type Ignored, makeExcludes } from './excludes.ts';
 import { isHistory, looksLike } from './later-tools.ts';
+import { nearest } from './nearest.ts';
 import { type Head, peek } from './peek.ts';
 import { isAtOrBelow, realBeginning } from './real.ts';
 import { type Problem, Walk, type WalkedFile } from './walk.ts';
@@ -122,7 +123,7 @@ export async function discover(search: Search): Promise<Discovery> {
     files: wantedOf(changedSince(since, withMain(files)), search),
     strangers: only === undefined && search.project === undefined ? strangers : [],
     problems: [...walk.problems, ...problems, ...answers.problems],
-    excluded: walk.excluded + excluded,
+    excluded: walk.excluded + excluded + looking.files.length - files.length,
     empty,
     excludesProject: excludes.excludesProject,
     ignored: excludes.ignored,
@@ -137,8 +138,8 @@ interface Looking extends Mutable<Pick<Discovery, 'excluded' | 'empty'>> {
   readonly files: FoundFile[];
   readonly strangers: Stranger[];
   readonly problems: Problem[];
-  /** The conversations of which a file is left out by its working directory, and whether that is a main one. */
-  readonly leftOut: Map<string, boolean>;
+  /** The files that are left out by their working directories, by their conversations. */
+  readonly leftOut: Map<string, readonly LeftOut[]>;
 }
 
 function rootsOf(tool: TranscriptTool, { answers, search: { place } }: Looking): readonly string[] {
@@ -161,29 +162,37 @@ async function identify(
   if (found === undefined) return;
   if ('why' in found) problems.push(found);
   else if ('like' in found) strangers.push({ path, ...(found.like !== undefined && { like: found.like }) });
-  else if (found.project !== undefined && excludes.excludesProject(found.project)) leaveOut(found, looking);
+  else if (found.project !== undefined && excludes.excludesProject(found.project))
+    leaveOut({ path, ...found }, looking);
   else files.push({ path, facts, ...found });
 }
 
-function leaveOut(file: Pick<FoundFile, 'tool' | 'main' | 'role'>, looking: Looking): void {
+type LeftOut = Pick<FoundFile, 'path' | 'tool' | 'main' | 'role'>;
+
+function leaveOut(file: LeftOut, looking: Looking): void {
   const id = idOf(file);
   looking.excluded += 1;
-  looking.leftOut.set(id, file.role === 'main' || looking.leftOut.get(id) === true);
+  looking.leftOut.set(id, [...(looking.leftOut.get(id) ?? []), file]);
 }
 
 /**
  * The files without those that lie beside a transcript which is left out by its working directory: saved outputs, which name
- * none, and with a main session its subagents, which may have worked elsewhere.
+ * none, and with a main session its subagents, which may have worked elsewhere. Where the session was in another directory,
+ * too, what is nearer to the transcript of that is taken with it.
  */
-function withoutParts(looking: Looking): readonly FoundFile[] {
-  const { files, leftOut } = looking;
+function withoutParts({ files, leftOut }: Pick<Looking, 'files' | 'leftOut'>): readonly FoundFile[] {
   if (leftOut.size === 0) return files;
-  const isPlaced = (file: FoundFile) =>
-    file.role === 'main' || (file.project !== undefined && leftOut.get(idOf(file)) !== true);
-  const placed = new Set(files.filter(isPlaced).map(idOf));
-  const kept = files.filter((file) => placed.has(idOf(file)) || !leftOut.has(idOf(file)));
-  looking.excluded += files.length - kept.length;
-  return kept;
+  const isMain = ({ role }: LeftOut) => role === 'main';
+  const taken = Map.groupBy(files, idOf);
+  return files.filter((file) => {
+    const out = leftOut.get(idOf(file));
+    if (out === undefined || isMain(file)) return true;
+    const own = taken.get(idOf(file)) ?? [];
+    const outMains = out.filter(isMain);
+    if (outMains.length === 0) return own.some((one) => isMain(one) || one.project !== undefined);
+    const mains: readonly LeftOut[] = own.filter(isMain);
+    return mains.some((main) => main === nearest(file.path, [...mains, ...outMains]));
+  });
 }
 
 /** Takes a file that a tool knows, and passes over any other one: most files with its ending are none of a tool. */
@@ -205,7 +214,7 @@ function isKnown({ path, facts, known }: WalkedFile, looking: Looking): boolean 
   if (tool === undefined) return false;
   const { session, main, role, project, first } = source;
   if (project !== undefined && looking.excludes.excludesProject(project)) {
-    leaveOut({ tool, main, role }, looking);
+    leaveOut({ path, tool, main, role }, looking);
     return true;
   }
   // Without objects that are only spread: nearly every file comes this way.

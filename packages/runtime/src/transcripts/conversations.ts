@@ -1,4 +1,4 @@
-import type { FoundFile } from '../discovery/index.ts';
+import { type FoundFile, nearest } from '../discovery/index.ts';
 import type { TranscriptTool } from '../plan/format.ts';
 
 /** The files of one conversation: its transcript, and those of its subagents with their outputs. */
@@ -25,16 +25,7 @@ export function conversationsIn(files: readonly FoundFile[]): readonly Conversat
     if (mains.length < 2) return [{ tool, session, files: [...mains, ...others] }];
     return mains.map((file) => ({
       ...{ tool, session },
-      files: [file, ...others.filter((other) => nearest(other, mains) === file)],
+      files: [file, ...others.filter((other) => nearest(other.path, mains) === file)],
     }));
   });
-}
-
-/** The main file whose path has most in common with that of another file. */
-function nearest({ path }: FoundFile, mains: readonly FoundFile[]): FoundFile | undefined {
-  const common = mains.map((main) => {
-    const differs = [...main.path].findIndex((letter, i) => letter !== path[i]);
-    return differs === -1 ? main.path.length : differs;
-  });
-  return mains[common.indexOf(Math.max(...common))];
 }
