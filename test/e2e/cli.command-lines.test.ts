@@ -19,6 +19,8 @@ const lines: readonly (readonly [line: string, message: string])[] = [
   ['delegate main', '--task is missing'],
   ['log main -n', 'cannot use -n: it has no value'],
   ['log main --kind', 'cannot use --kind: it has no value'],
+  ['export main --output=', 'cannot use --output: it is empty'],
+  ['export main --format claude-code --project=', 'cannot use --project: it is empty'],
   ['log main --durability slow', 'cannot use --durability "slow": expected one of "full", "fast"'],
 ];
 

@@ -68,6 +68,9 @@ function valuesIn(args: Readonly<Record<string, unknown>>, { verb, options }: De
     const value = option === undefined ? read[name] : read[camelOf(name)];
     if (Array.isArray(value) && option?.type !== 'list' && !lists.has(name))
       throw new UsageError(`cannot use --${name} more than once`);
+    // An empty path, as of a variable of a shell that is not set, would be the working directory.
+    if (value === '' && (option?.takes === 'FILE' || option?.takes === 'DIR'))
+      throw new UsageError(`cannot use --${name}: it is empty`);
     if (typeof value === 'string' && option?.choices?.includes(value) === false)
       throw new UsageError(
         `cannot use --${name} "${value}": expected one of ${option.choices.map((one) => `"${one}"`).join(', ')}`,
