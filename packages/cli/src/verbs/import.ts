@@ -56,7 +56,11 @@ export const importVerb: Verb = defineVerb({
       choices: ['claude-code', 'codex', 'pi', 'gemini-cli', 'opencode'],
       describe: 'Only transcripts of this tool',
     },
-    project: { type: 'string', describe: 'Only sessions that began in this directory or below it' },
+    project: {
+      type: 'string',
+      takes: 'DIR',
+      describe: 'Only sessions that began in this directory or below it',
+    },
     since: {
       type: 'string',
       describe: 'Only files that changed at this time or later: 2026-11-21, 2h or yesterday',
@@ -82,7 +86,7 @@ export const importVerb: Verb = defineVerb({
   },
   run: async (args, context) => {
     const { files = [], as, format, raw, strict, tool, project, since, yes, dryRun, forget } = args;
-    assertNamed(files, { project, forget });
+    assertNamed(files, forget);
     if (args.hook === true) {
       const { startAside } = await import('../install/start-aside.ts');
       return startAside(context);
@@ -136,10 +140,9 @@ export const importVerb: Verb = defineVerb({
  * An empty word, such as a variable of a shell that is not set, would be the working directory: what lies there would be forgotten.
  * @throws UsageError
  */
-function assertNamed(files: readonly string[], options: Readonly<Record<string, string | undefined>>): void {
+function assertNamed(files: readonly string[], forget: string | undefined): void {
   if (files.includes('')) throw new UsageError("cannot import '': it names no file");
-  for (const [option, word] of Object.entries(options))
-    if (word === '') throw new UsageError(`cannot use --${option}: it is empty`);
+  if (forget === '') throw new UsageError('cannot use --forget: it is empty');
 }
 
 /** Whether one of the files is a directory. */
