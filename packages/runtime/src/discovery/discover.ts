@@ -5,7 +5,7 @@ import type { FileFacts, LineFault } from '../lines/index.ts';
 import { type Identity, isJsonLines, type Place, type TranscriptTool } from '../plan/format.ts';
 import { isUnchanged, type Source } from '../sources/index.ts';
 import { Answers } from './answers.ts';
-import { type Excludes, type Ignored, makeExcludes } from './excludes.ts';
+import { type Excludes, makeExcludes } from './excludes.ts';
 import { isHistory, looksLike } from './later-tools.ts';
 import { nearest } from './nearest.ts';
 import { type Head, peek } from './peek.ts';
@@ -38,8 +38,11 @@ export interface Discovery {
   readonly empty: number;
   /** Whether the sessions of a working directory are left out. */
   readonly excludesProject: (directory: string) => boolean;
-  /** The working directories that a `.tapeignore` leaves out, as far as they were asked for. */
-  readonly ignored: Ignored;
+  /**
+   * The working directories that a `.tapeignore` leaves out, each with the directory of that, as far as they were asked for:
+   * `SourceTable.noteIgnored` keeps them.
+   */
+  readonly ignored: ReadonlyMap<string, string>;
 }
 
 /** What to search for, and where. */
@@ -52,8 +55,8 @@ export interface Search {
   readonly roots?: readonly string[];
   /** Patterns of what is left out. */
   readonly exclude?: readonly string[];
-  /** Working directories that a `.tapeignore` left out before: it may be gone with them. */
-  readonly ignored?: Ignored;
+  /** The working directories that a `.tapeignore` left out before, as `SourceTable.ignored` has them: it may be gone with them. */
+  readonly ignored?: ReadonlyMap<string, string>;
   /** The name of the only tool. */
   readonly tool?: string;
   /** The working directory at or below which a session was. */

@@ -20,7 +20,7 @@ export interface Excludes {
  * The directory of the `.tapeignore` that leaves out the sessions of a working directory, by that. Their transcripts lie
  * elsewhere: they are still there when the working directory is removed, with its `.tapeignore`.
  */
-export type Ignored = ReadonlyMap<string, string>;
+type Ignored = ReadonlyMap<string, string>;
 
 /** The name of a file with patterns for what lies beside and below it. */
 const ignoreFile = '.tapeignore';
