@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import {
   cpSync,
   existsSync,
@@ -17,6 +18,7 @@ import { zstdCompressSync } from 'node:zlib';
 import { processOwner } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
 import { json, startTape, tapeHere } from '../support/cli.ts';
+import { tapeProgram } from '../support/programs.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { tempHome } from '../support/temp-home.ts';
 
@@ -507,6 +509,28 @@ test('a conversation that is forgotten loses its content, and is not taken again
   expect((await user.says('log', 's2')).stdout).toContain('user 0');
   expect((await user.says('import', '--forget', 'nothing')).code).toBe(3);
 });
+
+test.skipIf(process.platform === 'win32')(
+  'a session of more files than the system opens for a process is imported, and keeps no other from it',
+  () => {
+    const outputs = Array.from({ length: 300 }, (_, i) => [
+      `${projects}/a/s1/tool-results/${i}.txt`,
+      `output ${i}`,
+    ]);
+    using user = userWith({
+      ...Object.fromEntries(outputs),
+      [`${projects}/a/s1.jsonl`]: transcript('s1', 1),
+      [`${projects}/a/s2.jsonl`]: transcript('s2', 1),
+    });
+    const words = [tapeProgram, 'import', '--quiet', '--home', user.home.path];
+    const limited = ['-c', 'ulimit -n 200 && exec "$@"', 'sh', process.execPath, ...words];
+    const env = { ...process.env, ...user.env };
+    expect(spawnSync('sh', limited, { env, encoding: 'utf8' })).toMatchObject({
+      status: 0,
+      stdout: 's1\ns2\n',
+    });
+  },
+);
 
 test('each import counts what patterns leave out and what was forgotten, each for itself', async () => {
   const files = ['s1', 's2', 'd1', 'd2', 'd3'].map((one) => [

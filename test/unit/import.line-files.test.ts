@@ -1,6 +1,14 @@
 import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { appendFileSync, mkdtempSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  mkdtempSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync, zstdCompressSync } from 'node:zlib';
@@ -49,6 +57,29 @@ async function failure(act: () => unknown): Promise<ImportError> {
   }
   throw new Error('it did not fail');
 }
+
+describe('many files at once', () => {
+  test('each is read, and says what became of it, also one that was replaced or is gone meanwhile', async () => {
+    const paths = Array.from({ length: 150 }, (_, i) => fileOf(`{"i":${i}}\n`));
+    const [replaced = '', gone = '', grown = ''] = paths;
+    const files = paths.map((path) => openFile(path));
+    const inProcess = () => readdirSync('/proc/self/fd').length;
+    if (process.platform === 'linux') expect(inProcess()).toBeLessThan(120);
+    renameSync(fileOf('{"i":"o"}\n'), replaced);
+    rmSync(gone);
+    appendFileSync(grown, 'more\n');
+    const text = (at: number) => Buffer.concat([...(files[at]?.chunks(0) ?? [])]).toString();
+    for (const at of [0, 1])
+      expect(await failure(() => text(at))).toMatchObject({
+        code: 'IMPORT_CANNOT_READ',
+        data: { file: paths[at] },
+      });
+    for (let at = 2; at < files.length; at += 1) expect(text(at)).toBe(`{"i":${at}}\n`);
+    expect(files.slice(0, 4).map((file) => file.since())).toEqual(['replaced', 'gone', 'grown', 'none']);
+    for (const file of files) file.close();
+    if (process.platform === 'linux') expect(inProcess()).toBeLessThan(60);
+  });
+});
 
 describe('reading on', () => {
   const records = Array.from({ length: 300 }, (_, i) => ({ i, text: 'ä'.repeat(i % 90) }));

@@ -1,5 +1,6 @@
-import { type BigIntStats, closeSync, constants, fstatSync, openSync, readSync, statSync } from 'node:fs';
+import { type BigIntStats, fstatSync, readSync, statSync } from 'node:fs';
 import { quote } from '@tapedeck/tape/internal';
+import { Descriptor } from './descriptor.ts';
 import { ImportError } from './errors.ts';
 
 /**
@@ -42,20 +43,20 @@ const chunkBytes = 256 * 1024;
  * @throws IMPORT_CANNOT_READ
  */
 export function openFile(path: string): OpenFile {
-  let fd: number | undefined;
+  let file: Descriptor | undefined;
   try {
-    // Without a writer, opening a pipe would wait for one; Windows has neither flag.
-    fd = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | (constants.O_NOCTTY ?? 0));
-    const stat = fstatSync(fd, { bigint: true });
-    if (!stat.isFile()) throw new Error(`it is ${kindOf(stat)}`);
-    return openedAs(path, fd, factsOf(stat));
+    file = new Descriptor(path);
+    if (!file.stat.isFile()) throw new Error(`it is ${kindOf(file.stat)}`);
+    return openedAs(file);
   } catch (cause) {
-    if (fd !== undefined) closeSync(fd);
+    file?.close();
     throw cannotRead(path, reasonOf(cause), cause);
   }
 }
 
-function openedAs(path: string, fd: number, facts: FileFacts): OpenFile {
+function openedAs(file: Descriptor): OpenFile {
+  const { path } = file;
+  const facts = factsOf(file.stat);
   return {
     path,
     facts,
@@ -66,15 +67,15 @@ function openedAs(path: string, fd: number, facts: FileFacts): OpenFile {
       for (let at = from; at < facts.size; ) {
         const size = Math.min(chunkBytes, facts.size - at);
         const chunk = brief?.subarray(0, size) ?? Buffer.allocUnsafeSlow(size);
-        const length = read(path, fd, { chunk, at });
+        const length = read(file, { chunk, at });
         if (length === 0) return;
         at += length;
         yield chunk.subarray(0, length);
       }
     },
-    readInto: (buffer, from) => readInto(path, fd, { buffer, from }),
-    since: () => changeOf(facts, { now: factsOf(fstatSync(fd, { bigint: true })), there: factsAt(path) }),
-    close: () => closeSync(fd),
+    readInto: (buffer, from) => readInto(file, { buffer, from }),
+    since: () => changeOf(facts, { now: factsNow(file), there: factsAt(path) }),
+    close: () => file.close(),
   };
 }
 
@@ -83,25 +84,41 @@ function openedAs(path: string, fd: number, facts: FileFacts): OpenFile {
  * @throws IMPORT_CANNOT_READ
  */
 export function readInto(
-  path: string,
-  fd: number,
+  file: Readable,
   { buffer, from }: { readonly buffer: Uint8Array; readonly from: number },
 ): number {
   let length = 0;
   while (length < buffer.length) {
-    const more = read(path, fd, { chunk: buffer.subarray(length), at: from + length });
+    const more = read(file, { chunk: buffer.subarray(length), at: from + length });
     if (more === 0) break;
     length += more;
   }
   return length;
 }
 
-function read(path: string, fd: number, { chunk, at }: { chunk: Uint8Array; at: number }): number {
+/** A file with a descriptor, which may be opened for it. */
+interface Readable {
+  readonly path: string;
+  readonly fd: number;
+}
+
+function read(file: Readable, { chunk, at }: { chunk: Uint8Array; at: number }): number {
   try {
-    return readSync(fd, chunk, 0, chunk.length, at);
+    return readSync(file.fd, chunk, 0, chunk.length, at);
   } catch (cause) {
-    throw cannotRead(path, reasonOf(cause), cause);
+    throw cannotRead(file.path, reasonOf(cause), cause);
   }
+}
+
+/** What the system says of an open file now; of one whose path another file has, or none, what it said. */
+function factsNow(file: Descriptor): FileFacts {
+  let { stat } = file;
+  try {
+    stat = fstatSync(file.fd, { bigint: true });
+  } catch {
+    // It was closed meanwhile, and what is at its path says what became of it.
+  }
+  return factsOf(stat);
 }
 
 /** Pure. `now`: of the open file; `there`: of the file that has its path now. */

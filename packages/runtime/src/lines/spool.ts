@@ -43,7 +43,9 @@ export class Spool {
 
   /** Reads a part into a buffer, and returns how many bytes of it there are: none once it is closed. */
   readInto(buffer: Uint8Array, from: number): number {
-    return this.#place === undefined ? 0 : readInto(this.path, this.#place.fd, { buffer, from });
+    return this.#place === undefined
+      ? 0
+      : readInto({ path: this.path, fd: this.#place.fd }, { buffer, from });
   }
 
   close(): void {
