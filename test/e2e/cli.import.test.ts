@@ -141,6 +141,17 @@ test.runIf(atFullSize)('a message that no entry can hold says how large it was, 
   expect((await home.here(['log', 'main'])).stdout).toContain('[17825792 characters, too many for an entry]');
 });
 
+test.runIf(atFullSize)('so it is with a saved output that is too large to keep', async () => {
+  using home = tempHome();
+  using dir = tempDir();
+  const session = dir.file('7d4c1f0e-52a6-4b8e-9c35-1e0f6a2b9d47');
+  mkdirSync(`${session}/tool-results`, { recursive: true });
+  writeFileSync(`${session}.jsonl`, transcript('a', 'b'));
+  writeFileSync(`${session}/tool-results/1.txt`, Buffer.alloc(65 * 1024 * 1024, 'x'));
+  const { stdout } = await home.here(['import', `${session}.jsonl`, '--json']);
+  expect(JSON.parse(stdout)).toMatchObject({ entries: 4, omitted: 1 });
+});
+
 test('a dash reads the transcript from stdin', async () => {
   using home = tempHome();
   const imported = await home.tape(['import', '-', '--as', 'main', '--json'], {

@@ -43,11 +43,12 @@ export function savedAs({ value }: Output): string | undefined {
 
 /** A saved output as an entry, with its bytes. One that was written when it was not yet whole has another key later. */
 export function savedDraft({ name, bytes }: SavedOutput): Draft {
-  const content = bytes.byteLength > blobBytesMax ? { omittedBytes: bytes.byteLength } : { content: bytes };
+  // Its size is in the meta, too, by which an import counts what it could not keep.
+  const omitted = bytes.byteLength > blobBytesMax ? { omittedBytes: bytes.byteLength } : undefined;
   return {
     kind: 'x-claude-code',
-    payload: { type: 'tool-result-file', file: name, ...content },
-    meta: { source: 'import' },
+    payload: { type: 'tool-result-file', file: name, ...(omitted ?? { content: bytes }) },
+    meta: { source: 'import', ...omitted },
     key: `cc:tool-results:${name}:${sha256(bytes).slice(0, 12)}`,
   };
 }
