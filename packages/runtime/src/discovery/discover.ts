@@ -39,7 +39,7 @@ export interface Discovery {
   /** Whether the sessions of a working directory are left out. */
   readonly excludesProject: (directory: string) => boolean;
   /**
-   * The working directories that a `.tapeignore` leaves out, each with the directory of that, as far as they were asked for:
+   * The working directories that a `.tapeignore` leaves out, each with the directory of that, as far as the search came to them:
    * `SourceTable.noteIgnored` keeps them.
    */
   readonly ignored: ReadonlyMap<string, string>;

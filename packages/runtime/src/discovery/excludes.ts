@@ -12,7 +12,7 @@ export interface Excludes {
   excludes(path: string, isFolder: boolean): boolean;
   /** Whether the sessions of a working directory are left out: as if each were a file in it. */
   excludesProject(directory: string): boolean;
-  /** The working directories that a `.tapeignore` leaves out, as far as was asked. */
+  /** The working directories that a `.tapeignore` leaves out, of those that were looked at. */
   readonly ignored: Ignored;
 }
 
