@@ -1,23 +1,17 @@
 import { statSync } from 'node:fs';
 import { basename, sep } from 'node:path';
 import { ImportError } from '../lines/errors.ts';
-import type { FileFacts, LineFault } from '../lines/index.ts';
-import { type Identity, isJsonLines, type Place, type TranscriptTool } from '../plan/format.ts';
+import type { LineFault } from '../lines/index.ts';
+import { isJsonLines, type Place, type TranscriptTool } from '../plan/format.ts';
 import { isUnchanged, type Source } from '../sources/index.ts';
 import { Answers } from './answers.ts';
 import { type Excludes, makeExcludes } from './excludes.ts';
+import { type FoundFile, idOf } from './found-file.ts';
 import { isHistory, looksLike } from './later-tools.ts';
-import { nearest } from './nearest.ts';
+import { type LeftOut, withoutParts } from './left-out.ts';
 import { type Head, peek } from './peek.ts';
-import { isAtOrBelow, realBeginning } from './real.ts';
 import { type Problem, Walk, type WalkedFile } from './walk.ts';
-
-/** A transcript that was found, or a part of one. */
-export interface FoundFile extends Identity {
-  readonly path: string;
-  readonly facts: FileFacts;
-  readonly tool: TranscriptTool;
-}
+import { changedSince, wantedOf, withMain } from './wanted.ts';
 
 /** A file that looks like a transcript and belongs to no tool that is known. */
 export interface Stranger {
@@ -120,7 +114,7 @@ export async function discover(search: Search): Promise<Discovery> {
     looking.strangers.length = strangers;
     looking.files.splice(0, Number.POSITIVE_INFINITY, ...looking.files.filter((one) => named.has(idOf(one))));
   }
-  const files = withoutParts(looking);
+  const files = withoutParts(looking.files, looking.leftOut);
   const { strangers, problems, excluded, empty } = looking;
   return {
     files: wantedOf(changedSince(since, withMain(files)), search),
@@ -170,32 +164,10 @@ async function identify(
   else files.push({ path, facts, ...found });
 }
 
-type LeftOut = Pick<FoundFile, 'path' | 'tool' | 'main' | 'role'>;
-
 function leaveOut(file: LeftOut, looking: Looking): void {
   const id = idOf(file);
   looking.excluded += 1;
   looking.leftOut.set(id, [...(looking.leftOut.get(id) ?? []), file]);
-}
-
-/**
- * The files without those that lie beside a transcript which is left out by its working directory: saved outputs, which name
- * none, and with a main session its subagents, which may have worked elsewhere. Where the session was in another directory,
- * too, what is nearer to the transcript of that is taken with it.
- */
-function withoutParts({ files, leftOut }: Pick<Looking, 'files' | 'leftOut'>): readonly FoundFile[] {
-  if (leftOut.size === 0) return files;
-  const isMain = ({ role }: LeftOut) => role === 'main';
-  const taken = Map.groupBy(files, idOf);
-  return files.filter((file) => {
-    const out = leftOut.get(idOf(file));
-    if (out === undefined || isMain(file)) return true;
-    const own = taken.get(idOf(file)) ?? [];
-    const outMains = out.filter(isMain);
-    if (outMains.length === 0) return own.some((one) => isMain(one) || one.project !== undefined);
-    const mains: readonly LeftOut[] = own.filter(isMain);
-    return mains.some((main) => main === nearest(file.path, [...mains, ...outMains]));
-  });
 }
 
 /** Takes a file that a tool knows, and passes over any other one: most files with its ending are none of a tool. */
@@ -286,60 +258,4 @@ function placed({ line, offset, why }: LineFault): string {
 /** What of a path lies below a folder through which a walk came to it. */
 function below(folder: string, path: string): string {
   return path.slice(folder.endsWith(sep) ? folder.length : folder.length + 1);
-}
-
-/** What the files of one conversation have in common. */
-function idOf({ tool, main }: Pick<FoundFile, 'tool' | 'main'>): string {
-  return `${tool.name} ${main}`;
-}
-
-/** The files of the conversations of which one has changed since a time. */
-function changedSince(since: number | undefined, files: readonly FoundFile[]): readonly FoundFile[] {
-  if (since === undefined) return files;
-  const isNew = ({ facts }: FoundFile) => facts.modified >= since;
-  const changed = new Set(files.filter(isNew).map(idOf));
-  return files.filter((file) => changed.has(idOf(file)));
-}
-
-/** Files without a working directory of their own have that of their conversation. */
-function withMain(files: readonly FoundFile[]): readonly FoundFile[] {
-  if (files.every(({ project }) => project !== undefined)) return files;
-  const projects = projectsOf(files);
-  return files.map((file) => {
-    const project = file.project ?? projects.get(idOf(file));
-    return project === undefined ? file : { ...file, project };
-  });
-}
-
-/** The working directories of conversations: those of their main files where they have one. */
-function projectsOf(files: readonly FoundFile[]): ReadonlyMap<string, string> {
-  const projects = new Map<string, string>();
-  for (const file of files)
-    if (file.project !== undefined && (file.role === 'main' || !projects.has(idOf(file))))
-      projects.set(idOf(file), file.project);
-  return projects;
-}
-
-/** The files of a tool, and of a project those of the conversations that began there: a subagent may have worked elsewhere. */
-function wantedOf(files: readonly FoundFile[], { tool: only, project }: Search): readonly FoundFile[] {
-  const own = only === undefined ? files : files.filter(({ tool }) => tool.name === only);
-  if (project === undefined) return own;
-  const [projects, isIn] = [projectsOf(own), inProject(project)];
-  return own.filter((file) => {
-    const place = file.role === 'main' ? file.project : projects.get(idOf(file));
-    return place !== undefined && isIn(place);
-  });
-}
-
-/** Says whether a directory is one of a project, by whichever links either is named. */
-function inProject(project: string): (directory: string) => boolean {
-  const places = [...new Set([project, realBeginning(project)])];
-  const known = new Map<string, boolean>();
-  return (directory) => {
-    const isIn =
-      known.get(directory) ??
-      [directory, realBeginning(directory)].some((one) => places.some((place) => isAtOrBelow(place, one)));
-    known.set(directory, isIn);
-    return isIn;
-  };
 }

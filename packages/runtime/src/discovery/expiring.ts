@@ -2,8 +2,9 @@ import { existsSync } from 'node:fs';
 import { relative } from 'node:path';
 import { isJsonLines, type Retention, type TranscriptTool } from '../plan/format.ts';
 import { heldBy, isUnchanged, type Source } from '../sources/index.ts';
-import { discover, type FoundFile, type Search } from './discover.ts';
+import { discover, type Search } from './discover.ts';
 import { makeExcludes } from './excludes.ts';
+import type { FoundFile } from './found-file.ts';
 import { Walk } from './walk.ts';
 
 /** A transcript that no tape has, or not all of it, and that its tool is about to delete. */

@@ -1,13 +1,15 @@
 /**
  * Where transcripts of other agents are on this machine. `later-tools.ts` are the tools that are only recognised; `walk.ts`
  * goes through folders, `excludes.ts` says what is left out, `peek.ts` reads the beginning of a file, `answers.ts` holds what
- * formats say of it, `discover.ts` searches, `nearest.ts` says beside which file another one lies, and `expiring.ts` says what
- * is about to be deleted. Imports the rooms `sources`, `plan` and `lines`.
+ * formats say of it, `discover.ts` searches, `left-out.ts` and `wanted.ts` say which of the files that were found it gives,
+ * `nearest.ts` beside which file another one lies, and `expiring.ts` what is about to be deleted. Imports the rooms
+ * `sources`, `plan` and `lines`.
  */
 
-export { type Discovery, discover, type FoundFile, type Search, type Stranger } from './discover.ts';
+export { type Discovery, discover, type Search, type Stranger } from './discover.ts';
 export { makeExcludes } from './excludes.ts';
 export { type Expiring, standingOf } from './expiring.ts';
+export type { FoundFile } from './found-file.ts';
 export { nearest } from './nearest.ts';
 export { isAtOrBelow, realBeginning } from './real.ts';
 export type { Problem } from './walk.ts';
