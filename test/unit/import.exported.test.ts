@@ -15,6 +15,7 @@ import {
 } from '@tapedeck/tape';
 import { omit, treeParentOf } from '@tapedeck/tape/internal';
 import { describe, expect, test } from 'vitest';
+import { countedIds } from '../support/ids.ts';
 import { openStore } from '../support/store.ts';
 
 /** A transcript of Claude Code, to which the program appends. */
@@ -234,6 +235,41 @@ test('a transcript of Claude Code goes here and back as one lineage', async () =
   imported(store, continued(own, prompt('Elsewhere.'), answer('Four.')));
   expect(JSON.stringify(seen(store, id))).not.toContain('Four.');
   expect(stored(store).filter((one) => one.includes('"One."'))).toHaveLength(1);
+});
+
+test('an export of what follows a /clear in its file is stored once in a home that lost both, however often it is read', async () => {
+  using store = openStore();
+  const id = '11111111-2222-4333-8444-555555555555';
+  const call = { type: 'tool_use', id: 'toolu_1', name: 'Task', input: {} };
+  const asks = { ...answer('Two.'), requestId: 'req_2' };
+  const result = { type: 'tool_result', tool_use_id: 'toolu_1', content: 'Two.' };
+  const own = continued(
+    { id, records: [] },
+    ...[prompt('First.'), answer('One.'), { ...prompt('Second.'), parentUuid: null }],
+    { ...asks, message: { ...asks.message, content: [call] } },
+    // An export does not say which subagent a result is of.
+    {
+      type: 'user',
+      message: { role: 'user', content: [result] },
+      toolUseResult: { status: 'completed', agentId: 'a1' },
+    },
+  );
+  imported(store, own);
+  const [cleared = ''] = store.sessions.list().flatMap(({ session }) => (session === id ? [] : session));
+  store.entries.append(cleared, [user('Here.'), assistant('Three.')]);
+  const back = continued(await exported(store, cleared), prompt('There.'), answer('Four.'));
+
+  using other = openStore(':memory:', { newId: countedIds('01JE') });
+  for (const one of [own, back]) imported(other, one);
+  const [views, all] = [seen(other, back.id), stored(other)];
+  for (const text of ['Second.', 'Two.', 'Here.', 'Three.', 'There.', 'Four.'])
+    expect(
+      all.filter((one) => !one.includes('last-prompt') && one.includes(`"${text}"`)),
+      text,
+    ).toHaveLength(1);
+  for (const one of [own, back, back]) imported(other, one);
+  expect(stored(other)).toEqual(all);
+  expect(seen(other, back.id)).toEqual(views);
 });
 
 test('an answer that says the same twice says it twice in another home', async () => {

@@ -1,4 +1,4 @@
-import type { Draft, Entry, HomeStore, Seq } from '@tapedeck/tape';
+import type { Draft, Entry, HomeStore, Seq, SessionInfo } from '@tapedeck/tape';
 import { spineOf } from '../imported/change.ts';
 import { asideLeft, isErased } from '../imported/erased.ts';
 import {
@@ -12,6 +12,7 @@ import {
 } from '../imported/first-said.ts';
 import { importedIn, requestOf, type Shown, shownAt } from '../imported/imported.ts';
 import { keyOf } from '../imported/keys.ts';
+import { knownSessionsIn } from '../imported/known-sessions.ts';
 import { type Origins, sourceNamedBy, sourceOf } from '../imported/origins.ts';
 import { recalled } from '../imported/recalled.ts';
 import { isStandIn } from '../plan/output.ts';
@@ -46,7 +47,8 @@ export function resumedFrom(
   if (info !== undefined) {
     // What it inherits is what it was found to be a copy of, unless it has been rewound to before that.
     const { message } = info.parentId === undefined ? {} : firstShownIn(store, info.id);
-    if (info.parentId === undefined || message === undefined || keyOf(message) === key) return undefined;
+    if (info.parentId === undefined || message === undefined) return undefined;
+    if (keyOf(message) === key && !inheritsResumed(store, info, message)) return undefined;
     const shown = spineOf(importedIn(store, info.id).shown).filter(({ seq }) => seq <= info.base);
     return { session: info.parentId, shown, inherited: keysInherited(store, plan, info.id) };
   }
@@ -75,6 +77,11 @@ export function resumedFrom(
     if (size > least) [best, least] = [found, size];
   }
   return best;
+}
+
+/** Whether a message of a session is one of a session that was resumed: an export keeps the ids of records that it changed. */
+function inheritsResumed(store: HomeStore, info: SessionInfo, { seq }: Entry): boolean {
+  return seq <= info.base && knownSessionsIn(store).of(info).beginning?.resumed !== undefined;
 }
 
 /** A conversation without what it begins with of the session that was resumed. */
