@@ -313,6 +313,17 @@ describe('what is left out', () => {
     }
   });
 
+  test('of a session in two folders, of which one is left out by its project, each has what lies beside it', async () => {
+    const of = '00000000-0000-4000-8000-000000000001';
+    const below = (folder: string, project: string) => ({
+      [`\u{1f600}/${folder}/${of}.jsonl`]: claude(of, project),
+      [`\u{1f600}/${folder}/${of}/tool-results/1.txt`]: folder,
+    });
+    const home = homeWith({ ...below('a', '/secret/app'), ...below('b', '/srv/app') });
+    const { paths } = await found(home, { exclude: ['/secret/'], roots: [join(home, '\u{1f600}')] });
+    expect(paths.map((path) => path.split('/')[1])).toEqual(['b', 'b']);
+  });
+
   test('with a session whose project is left out go its subagents, wherever they worked', async () => {
     const of = '00000000-0000-4000-8000-000000000001';
     const at = `.claude/projects/a/${of}`;

@@ -95,7 +95,10 @@ function withOthers(origins: readonly (Origin | Source)[], table: SourceTable): 
   return [...new Map([...known, ...given].map((one) => [one.path, one])).values()];
 }
 
-/** The conversation of a session, by its name here or by the tool's id of it, whatever is left of its files; of one by its name, with its id. */
+/**
+ * The conversation of a session, by its name here or by the tool's id of it, whatever is left of its files. Of one that its name
+ * here names, it has the id, too.
+ */
 function sessionNamed(store: HomeStore, named: string): (Origin & { readonly id?: string }) | undefined {
   const own = store.sessions.find(named);
   const origin = own && originIn(store, own.id);
