@@ -202,12 +202,8 @@ function rejoinedIn(
     const { message, answer } = firstShownIn(store, id, { isRewound, behind: record.seq });
     if (message === undefined) return [];
     const { seq, meta } = message;
-    return [
-      {
-        ...{ seq, when: String(meta.timestamp ?? '') },
-        ...(answer !== undefined && { answer: answerId(answer) }),
-      },
-    ];
+    const when = String(meta.timestamp ?? '');
+    return [{ seq, when, ...(answer !== undefined && { answer: answerId(answer) }) }];
   });
 }
 
