@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { type SqliteTapeStore, user } from '@tapedeck/tape';
 import { onCrashPoint } from '@tapedeck/tape/crash-point';
 import { expect, test } from 'vitest';
+import { rawDb } from '../support/raw-db.ts';
 import { entryLines } from '../support/scripted.ts';
 import { atFullSize, sized } from '../support/size.ts';
 import { openStore } from '../support/store.ts';
@@ -84,6 +85,27 @@ test('nothing of what a killed import left is in the file once it is discarded, 
   expect(store.imports.stage('main', { keys: drafts.map(({ key }) => key) }).id).not.toBe(id);
   expect([...store.examine()].map(({ session }) => session)).toEqual(['main']);
   expect([...store.verify()]).toEqual([]);
+});
+
+test('a discard without ids writes the file anew where one before could not, and has nothing to do else', () => {
+  using dir = tempDir();
+  using store = openStore(dir.file('tape.db'));
+  store.lockWaitMs = 0;
+  const { id } = store.imports.stage('main', { keys: [] });
+  store.imports.append(id, [user('a word of the first one')]);
+  using reader = rawDb(dir.file('tape.db'));
+  const hold = () => {
+    reader.exec('BEGIN');
+    reader.all('SELECT count(*) FROM entry');
+  };
+  hold();
+  expect(store.imports.discard([id])).toEqual({ erased: 2, wiped: false });
+  expect(store.imports.discard([])).toEqual({ erased: 0, wiped: false });
+  reader.exec('COMMIT');
+  expect(store.imports.discard([])).toEqual({ erased: 0, wiped: true });
+  expect([...store.examine()]).toEqual([]);
+  hold();
+  expect(store.imports.discard([])).toEqual({ erased: 0, wiped: true });
 });
 
 test.runIf(atFullSize)(

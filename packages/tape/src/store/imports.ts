@@ -1,6 +1,6 @@
 import { encodeDraft } from '../entry/encode.ts';
 import type { Draft } from '../entry/entry.ts';
-import { wipeFile } from '../history/wipe.ts';
+import { erasedAt, wipeFile } from '../history/wipe.ts';
 import {
   discardSome,
   importsWithout,
@@ -49,7 +49,8 @@ export function importsOn(at: Connection): InProcess<Imports> {
 
     discard(ids: readonly string[]): DiscardedImports {
       assertArgument(ids, 'texts', 'discard imports', 'the ids');
-      return { erased: discardAll(at, ids), wiped: wipeFile(db) };
+      const erased = discardAll(at, ids);
+      return { erased, wiped: erasedAt(db) === undefined || wipeFile(db) };
     },
   };
 }

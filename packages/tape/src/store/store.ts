@@ -483,7 +483,8 @@ export interface Imports {
   /**
    * Erases the content of staged sessions for good, given their ids, and their titles, as `sessions.purge` does, in transactions
    * of 20,000 entries. An import that still writes one gets TAPE_NO_SESSION. Idempotent. A redaction, or a purge, does so with
-   * those whose process has ended, and those that have a copy of what it erases.
+   * those whose process has ended, and those that have a copy of what it erases. Also tries again to write the file anew where
+   * an erasure before could not, with no ids too.
    * @throws TAPE_NO_SESSION for an id that was never staged, TAPE_EXISTS for a session that is published
    */
   discard(ids: readonly string[]): Awaitable<DiscardedImports>;
