@@ -245,6 +245,24 @@ test('a batch that is repeated under its key is equal, and the chain verifies', 
 
 const line = pem.split('\n')[1] ?? '';
 
+test.each([
+  [
+    'text in another encoding',
+    Buffer.from(`caf\u{e9} ${token} caf\u{e9}`, 'latin1'),
+    'caf\u{e9} [secret github] caf\u{e9}',
+  ],
+  ['bytes of a program', Buffer.from(`\u{e9}\0 ${token}`, 'latin1'), `\u{e9}\0 ${token}`],
+])('bytes that are not UTF-8 keep all others: %s', (_, bytes, kept) => {
+  const redactor = redactorFor('all');
+  const file = { type: 'file', mediaType: 'text/plain', data: new Uint8Array(bytes) };
+  const encoded = { ...file, data: bytes.toString('base64') };
+  const { value } = redactor?.whole([file, encoded]) ?? {};
+  expect(value?.map(({ data }) => Buffer.from(data as string, 'base64').toString('latin1'))).toEqual([
+    kept,
+    kept,
+  ]);
+});
+
 test('no file of a store has a secret: entries, blobs, inbox, chunks, titles, intentions, search index, backup', async () => {
   using dir = tempDir();
   const path = join(dir.path, 'tape.db');

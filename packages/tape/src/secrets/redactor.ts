@@ -1,10 +1,10 @@
-import { isUtf8 } from 'node:buffer';
 import { nameOf } from './field-name.ts';
 import { slowFault } from './pattern-fault.ts';
 import { findSecrets } from './patterns.ts';
 import type { Found } from './preset.ts';
 import { secretNamePattern } from './secrets.ts';
 import { unsigned } from './signed.ts';
+import { changedText } from './text-bytes.ts';
 
 /** Where secrets are looked for that have the form of one, and further forms. */
 export interface RedactOptions {
@@ -119,12 +119,6 @@ function redactedValue<T>(root: T, patterns: Patterns): Replaced<T> {
     count += redacted.count;
     return redacted.value;
   };
-  const bytesOf = (bytes: Uint8Array): Uint8Array => {
-    if (!isUtf8(bytes)) return bytes;
-    const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();
-    const redacted = textOf(text);
-    return redacted === text ? bytes : new Uint8Array(Buffer.from(redacted));
-  };
   const visit = (value: unknown, depth: number): unknown => {
     if (typeof value === 'string') return textOf(value);
     if (typeof value !== 'object' || value === null || depth > depthMax) return value;
@@ -136,10 +130,10 @@ function redactedValue<T>(root: T, patterns: Patterns): Replaced<T> {
     return redacted;
   };
   const objectOf = (value: object, depth: number): unknown => {
-    if (value instanceof Uint8Array) return bytesOf(value);
+    if (value instanceof Uint8Array) return changedText(value, textOf);
     if (value instanceof ArrayBuffer) {
       const whole = new Uint8Array(value);
-      const redacted = bytesOf(whole);
+      const redacted = changedText(whole, textOf);
       return redacted === whole ? value : redacted;
     }
     if ('toJSON' in value && typeof value.toJSON === 'function') {
@@ -193,8 +187,6 @@ function base64Text(part: object, data: string, textOf: (text: string) => string
   if (!('mediaType' in part) || data.length % 4 !== 0 || !/^[A-Za-z0-9+/]+={0,2}$/.test(data))
     return undefined;
   const bytes = Buffer.from(data, 'base64');
-  if (!isUtf8(bytes)) return data;
-  const text = bytes.toString();
-  const redacted = textOf(text);
-  return redacted === text ? data : Buffer.from(redacted).toString('base64');
+  const redacted = changedText(bytes, textOf);
+  return redacted === bytes ? data : Buffer.from(redacted).toString('base64');
 }
