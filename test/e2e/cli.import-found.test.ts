@@ -464,21 +464,24 @@ test('folders and patterns of config.yaml say where to look and what to leave ou
 });
 
 test.each([
-  ["import:\n  exclude: '*-draft.jsonl'\n", 'import.exclude must be a list of texts'],
-  ["import:\n  excludes: ['*-draft.jsonl']\n", "no such field 'import.excludes'"],
-  ['import:\n  exclude: [5]\n', 'import.exclude must be a list of texts'],
-  ['import:\n  roots: ~/backup\n', 'import.roots must be a list of texts'],
-  ['import:\n  rots: [~/backup]\n', "no such field 'import.rots'"],
-  ["import: ['*-draft.jsonl']\n", 'import must be a mapping'],
-  ["improt:\n  exclude: ['*-draft.jsonl']\n", "no such field 'improt'"],
-])(
-  'a mistake in what to leave out imports nothing, and is refused as tape config does: %j',
-  async (yaml, why) => {
+  ["import:\n  exclude: '*-draft.jsonl'\n", 2, 'import.exclude must be a list of texts'],
+  ["import:\n  excludes: ['*-draft.jsonl']\n", 2, "no such field 'import.excludes'"],
+  ['import:\n  exclude: [5]\n', 2, 'import.exclude must be a list of texts'],
+  ['import:\n  exclude:\n    - a\n    - 5\n', 4, 'import.exclude must be a list of texts'],
+  ['import:\n  roots: ~/backup\n', 2, 'import.roots must be a list of texts'],
+  ['import:\n  exclude: [a]\n  roots:\n    - b\n    - {c: d}\n', 5, 'import.roots must be a list of texts'],
+  ["import:\n  roots:\n    - ''\n", 3, 'import.roots has an empty text, which names no directory'],
+  ['import:\n  rots: [~/backup]\n', 2, "no such field 'import.rots'"],
+  ["import: ['*-draft.jsonl']\n", 1, 'import must be a mapping'],
+  ["improt:\n  exclude: ['*-draft.jsonl']\n", 1, "no such field 'improt'"],
+] as const)(
+  'a mistake in what to leave out imports nothing, and is refused where it stands, as tape config does: %j',
+  async (yaml, line, why) => {
     using user = userWith({ [`${projects}/a/s1-draft.jsonl`]: transcript('s1', 1) });
     user.home.session('main');
     writeFileSync(user.home.file('config.yaml'), yaml);
     const { stderr } = await user.says('config');
-    expect(stderr).toContain(`line 1: ${why}`);
+    expect(stderr).toContain(`line ${line}: ${why}`);
     const file = user.file('a/s1-draft.jsonl');
     for (const args of [['--yes'], ['--dry-run'], [dirname(file)], [file]])
       expect(await user.says('import', ...args)).toMatchObject({ code: 2, stdout: '', stderr });

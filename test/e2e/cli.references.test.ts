@@ -159,6 +159,24 @@ test('an error for a position says what the session has', async () => {
     });
 });
 
+test.each([
+  ['2026-02-30', false],
+  ['2026-02-29', false],
+  ['2026-11-31T10:00+02:00', false],
+  ['2026-13-01', false],
+  ['2024-02-29', true],
+  ['2024-02-29T10:00:00.5-05:00', true],
+])('a day that its month does not have is no time, wherever one is read: %s', async (day, isTime) => {
+  using home = family();
+  for (const args of [
+    ['sessions', '--since', day],
+    ['log', 'release', '--since', day],
+    ['import', '--dry-run', '--since', day],
+  ])
+    expect((await home.here(args, { env: { HOME: home.path, PATH: '' } })).code === 0).toBe(isTime);
+  expect((await home.here(['show', `release@{${day}}`])).stderr.includes('it is no time')).toBe(!isTime);
+});
+
 test('the parent of a root, an unknown time and a time before the session are errors', async () => {
   using home = family();
   expect((await refused(home, ['log', 'release^'])).message).toBe(

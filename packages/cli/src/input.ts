@@ -119,11 +119,14 @@ export function sinceOf(text: string): Point {
 
 /**
  * Parses a time: a date, or a date and a time, in the form of ISO 8601, in UTC where no offset is given; or one that
- * counts from now, as `readRelativeTime` does. Undefined for another text.
+ * counts from now, as `readRelativeTime` does. Undefined for another text, and for a day that its month does not have.
  */
 export function timeOf(text: string, now: number): number | undefined {
   if (!/^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)?)?$/.test(text))
     return readRelativeTime(text, now);
+  // `Date` takes 30 February for a day of March.
+  const day = text.slice(0, 10);
+  if (!new Date(`${day}T00:00Z`).toJSON()?.startsWith(day)) return undefined;
   const isPlaced = !text.includes('T') || /(?:Z|[+-]\d\d:\d\d)$/.test(text);
   const time = Date.parse(isPlaced ? text : `${text}Z`);
   return Number.isNaN(time) ? undefined : time;

@@ -20,6 +20,7 @@ import { camelCase, keys, keysInside, snakeCase } from './keys.ts';
 import { inOwnNames, isOtherName, NamesFault, type OtherNamed, otherNamesIn } from './other-names.ts';
 import { remoteNameFault } from './remotes.ts';
 import { offsetIn } from './rule-place.ts';
+import { searchedFault } from './searched-form.ts';
 
 /** The allowed fields, by prefix. */
 const fields: ReadonlyMap<string, ReadonlySet<string>> = new Map(
@@ -198,8 +199,11 @@ function fieldsOf(map: YAMLMap, reading: Reading, inside = ''): Readonly<Record<
     try {
       if (field === 'alias') assertAliases(value, reading, offset);
       else if (field === 'remotes') assertRemotes(value, reading, offset);
-      else if (field === 'import') assertSearched(value, reading, offset);
-      else if (fields.has(`${field}.`) && isMap(value)) found[field] = fieldsOf(value, reading, `${field}.`);
+      else if (field === 'import') {
+        const fault = searchedFault(value, offset);
+        if (fault !== undefined) throw refuse(fault.why, fault.offset, fault.field);
+      } else if (fields.has(`${field}.`) && isMap(value))
+        found[field] = fieldsOf(value, reading, `${field}.`);
       else if (field === 'compaction' || field === 'windows')
         found[field] = within(value, reading, { path: field, isNamed: field === 'windows' });
       else if (field === 'mcpServers') found[field] = serversIn(value, reading);
@@ -244,23 +248,6 @@ function assertRemotes(value: unknown, { refuse }: Reading, offset: number): voi
         ? undefined
         : 'it must have the field url, which is a text, and no other');
     if (why !== undefined) throw refuse(`remotes.${name}: ${why}`, offset, `remotes.${name}`);
-  }
-}
-
-/** Imports read where to search; here it only must have its form. */
-function assertSearched(value: unknown, { refuse }: Reading, offset: number): void {
-  if (!isMap(value)) throw refuse('import must be a mapping with roots and exclude', offset, 'import');
-  for (const { key, value: list } of value.items) {
-    const name = isScalar(key) ? String(key.value) : '';
-    if (name !== 'roots' && name !== 'exclude')
-      throw refuse(
-        `no such field 'import.${name}' (the fields are roots, exclude)`,
-        offset,
-        `import.${name}`,
-      );
-    const isText = (one: unknown) => isScalar(one) && typeof one.value === 'string';
-    if (!isSeq(list) || !list.items.every(isText))
-      throw refuse(`import.${name} must be a list of texts`, offset, `import.${name}`);
   }
 }
 
