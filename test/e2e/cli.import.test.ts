@@ -6,7 +6,7 @@ import { createServer } from 'node:net';
 import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { note, user, view } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
-import { jsonError } from '../support/cli.ts';
+import { json, jsonError } from '../support/cli.ts';
 import { atFullSize, sized } from '../support/size.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { tempHome } from '../support/temp-home.ts';
@@ -162,12 +162,82 @@ test('a dash reads the transcript from stdin', async () => {
     stdin: transcript('a', 'b', 'c'),
   });
   expect(JSON.parse(more.stdout)).toMatchObject({ entries: 1 });
-  const other = await home.tape(['import', '-'], { stdin: '{"type":"session_meta","payload":{}}\n' });
+  const other = await home.tape(['import', '-'], { stdin: '{"type":"entry","payload":{}}\n' });
   expect(other).toMatchObject({ code: 1, stdout: '' });
   expect(other.stderr).toBe(
     "Error: cannot import 'stdin': it contains no record of Claude Code or of a session.jsonl, and is no saved session of NEXUS3\n" +
       'Hint: transcripts of Claude Code are in ~/.claude/projects\n',
   );
+});
+
+test('a bundle is imported with --yes as without it, and named where transcripts are searched for', async () => {
+  using from = tempHome();
+  using home = tempHome();
+  using dir = tempDir();
+  from.session('main', user('Hello'));
+  const file = dir.file('main.tape');
+  await from.here(['export', 'main', '-o', file]);
+  writeFileSync(dir.file('t.jsonl'), transcript('a', 'b'));
+  const why = `Left out ${file}: a bundle; import it with: tape import ${file}\n`;
+  for (const args of [['--dry-run'], ['--tool', 'claude-code'], ['--since', '2h', '--yes']]) {
+    const { stdout, stderr } = await home.here(['import', file, ...args]);
+    expect([stdout.includes('Imported'), stderr]).toEqual([false, why]);
+  }
+  const { code, stdout, stderr } = await home.here(['import', dir.path, file, '--json']);
+  expect([code, stderr]).toEqual([1, why]);
+  expect(JSON.parse(stdout)).toMatchObject({ entries: 3, unknown: [], left_out: [{ file }] });
+  expect(json(await home.here(['import', file, '--yes', '--json']))).toMatchObject({ session: 'main' });
+  const both = await home.here(['import', '--yes', file, '-'], { stdin: transcript('c', 'd') });
+  expect(both).toMatchObject({ code: 0, stdout: expect.stringContaining('main is here already') });
+});
+
+test('what a pipe gives is unpacked, and named as the tool has it where it is not read', async () => {
+  using home = tempHome();
+  const says = async (stdin: string | Uint8Array, ...args: string[]) =>
+    await home.here(['import', '-', ...args], { stdin });
+  const packed = { zstd: zstdCompressSync(transcript('a', 'b')), gzip: gzipSync(transcript('c', 'd')) };
+  for (const [as, bytes] of Object.entries(packed))
+    expect(json(await says(bytes, '--as', as, '--json'))).toMatchObject({ names: [as], entries: 3 });
+  const twice = Buffer.concat([zstdCompressSync(transcript('e')), zstdCompressSync(transcript('e', 'f'))]);
+  expect(json(await says(twice, '--as', 'twice', '--json'))).toMatchObject({ names: ['twice'] });
+  expect((await says(packed.zstd.subarray(0, 60))).stderr).toBe(
+    "Error: cannot read 'stdin': its zstd data is damaged or cut off\n",
+  );
+  const spread = JSON.stringify({ sessionId: 's', projectHash: 'p', messages: [] }, null, 2);
+  for (const [stdin, what] of [
+    ['{"type":"session_meta","payload":{"id":"x"}}\n', 'it is a Codex rollout, which is recognised and not'],
+    [gzipSync('{"type":"session_meta","payload":{"id":"x"}}\n'), 'it is a Codex rollout'],
+    [spread, 'it is a Gemini CLI session'],
+    ['{"type":"session.start","data":{"producer":"copilot"}}\n', 'it looks like a Copilot session'],
+  ] as const)
+    expect((await says(stdin)).stderr).toContain(`Error: cannot import 'stdin': ${what}`);
+  // The user says what it is.
+  expect((await says('{"type":"session_meta","payload":{}}\n', '--format', 'claude-code')).stderr).toContain(
+    'it contains no record of format claude-code',
+  );
+});
+
+test.each([
+  ['compressed with bzip2', 'BZh91AY&SY'],
+  ['compressed with xz', '\u{fd}7zXZ\0\0'],
+  ['compressed with lz4', '\u{4}"M\u{18}'],
+  ['a zip archive', 'PK\u{3}\u{4}'],
+  ['a 7z archive', '7z\u{bc}\u{af}\u{27}\u{1c}'],
+  ['a tar archive', `${'t.jsonl'.padEnd(257, '\0')}ustar`],
+])('what has to be unpacked first is named, and not read as damaged lines: %s', async (what, head) => {
+  using home = tempHome();
+  using dir = tempDir();
+  const bytes = Buffer.concat([Buffer.from(head, 'latin1'), Buffer.from(`\n${transcript('a', 'b')}`)]);
+  const why = `it is ${what}, which is not read: unpack it first`;
+  const file = dir.file('t.jsonl');
+  writeFileSync(file, bytes);
+  for (const stdin of [bytes, gzipSync(bytes)]) {
+    const { code, stderr } = await home.here(['import', '-'], { stdin });
+    expect([code, stderr]).toEqual([1, `Error: cannot read 'stdin': ${why}\n`]);
+  }
+  expect((await home.here(['import', file])).stderr).toBe(`Error: cannot read '${file}': ${why}\n`);
+  const { code, stderr } = await home.here(['import', dir.path]);
+  expect([code, stderr]).toEqual([1, `Left out ${file}: ${why}\n`]);
 });
 
 test('a transcript that ends with a call is an idle session: nothing is to do, and a run may continue it', async () => {

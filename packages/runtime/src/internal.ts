@@ -35,7 +35,15 @@ export {
   withoutMiddle,
 } from './compaction/index.ts';
 export { type ConfigLayers, limitsOf, mergeConfig } from './config/config.ts';
-export { type Expiring, isAtOrBelow, makeExcludes, realBeginning, standingOf } from './discovery/index.ts';
+export {
+  type Expiring,
+  isAtOrBelow,
+  looksLike,
+  makeExcludes,
+  peekInto,
+  realBeginning,
+  standingOf,
+} from './discovery/index.ts';
 export { cleaner } from './export/clean-store.ts';
 export {
   resumeCommand,
@@ -60,6 +68,7 @@ export {
   type LineFault,
   LineReading,
   openFile,
+  packedBytes,
   type ReadState,
   reasonOf,
   Spool,

@@ -173,14 +173,15 @@ async function find(wanted: Wanted, table: SourceTable, context: Context): Promi
   const { io, home } = context;
   const { discover, transcriptTools } = await import('@tapedeck/runtime/import');
   const { roots, exclude } = await readSearched(context);
-  const { paths, missing } = await namedPaths(wanted.paths, io);
+  const { paths, bundles, missing } = await namedPaths(wanted.paths, io);
   const place = { env: io.env, home: userHome(io) };
   const found = await discover({
     place,
     tools: transcriptTools,
     known: (path) => table.at(path),
     ...{ roots, exclude, ignored: table.ignored },
-    ...(paths.length > 0 && { paths }),
+    // Of bundles alone none is a transcript, and nothing else is named.
+    ...(wanted.paths.length > 0 && { paths }),
     ...(wanted.tool !== undefined && { tool: wanted.tool }),
     ...(wanted.project !== undefined && { project: resolve(io.cwd, wanted.project) }),
     ...(wanted.since !== undefined && { since: wanted.since }),
@@ -196,5 +197,5 @@ async function find(wanted: Wanted, table: SourceTable, context: Context): Promi
     ({ name, plan }) => plan !== undefined && (wanted.tool === undefined || wanted.tool === name),
   );
   const places = [...read.flatMap((tool) => tool.roots(place)), ...roots];
-  return { ...found, places, problems: [...missing, ...found.problems.map(placed)] };
+  return { ...found, places, problems: [...missing, ...bundles, ...found.problems.map(placed)] };
 }

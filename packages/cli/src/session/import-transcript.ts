@@ -3,7 +3,6 @@ import type {
   Brought,
   Conversation,
   FileImport,
-  ImportErrorCode,
   SourceTable,
   TranscriptFormat,
 } from '@tapedeck/runtime/import';
@@ -21,6 +20,8 @@ import { isLeftOut } from '../output/found.ts';
 import { withProgress } from '../output/progress.ts';
 import { receiptOf } from './import-receipt.ts';
 import { leftOutBy, sayLeftOut } from './left-out.ts';
+import { notImported, notKnown, notYetRead } from './not-imported.ts';
+import { bounded, pipedContent } from './piped-content.ts';
 
 /** A transcript to import. */
 export interface Source {
@@ -47,44 +48,21 @@ export interface TranscriptChoices extends ImportChoices {
 }
 
 /**
- * The most bytes of what is no plain file: it is kept in memory, since it is read more than once. What a compressed one
- * becomes, its size does not say.
+ * The content of a compressed file; undefined for a plain one, which is read in pieces.
+ * @throws IMPORT_CANNOT_READ, IMPORT_TOO_LARGE
  */
-const bytesMax = { piped: 512 * 1024 * 1024, decompressed: 64 * 1024 * 1024 };
-
-async function* bounded(
-  chunks: AsyncIterable<Uint8Array>,
-  { named, as }: { readonly named: string; readonly as: keyof typeof bytesMax },
-): AsyncGenerator<Uint8Array> {
-  let size = 0;
-  for await (const chunk of chunks) {
-    size += chunk.byteLength;
-    if (size > bytesMax[as]) {
-      const { ImportError } = await import('@tapedeck/runtime/import');
-      throw new ImportError(
-        'IMPORT_TOO_LARGE',
-        `cannot import '${named}': it has over ${bytesMax[as]} bytes, ${as}, and is no bundle`,
-        { data: { file: named } },
-      );
-    }
-    yield chunk;
-  }
-}
-
-/** The content of a compressed file; undefined for a plain one, which is read in pieces. @throws IMPORT_CANNOT_READ */
-async function decompressed(path: string): Promise<AsyncIterable<Uint8Array> | undefined> {
+async function decompressed({
+  path,
+  named,
+}: Pick<Source, 'path' | 'named'>): Promise<Uint8Array | undefined> {
   const { compressionIn, contentOf, openFile } = await import('@tapedeck/runtime/internal');
   const file = openFile(path);
-  const content = async function* () {
-    try {
-      yield* contentOf(file);
-    } finally {
-      file.close();
-    }
-  };
-  if (compressionIn(file) !== undefined) return content();
-  file.close();
-  return undefined;
+  try {
+    if (compressionIn(file) === undefined) return undefined;
+    return await readAll(bounded(contentOf(file), { named, as: 'decompressed' }));
+  } finally {
+    file.close();
+  }
 }
 
 /** Imports a transcript of another agent, and prints what it brought. Returns 1 if a part of it was left out. */
@@ -128,14 +106,14 @@ export async function importTranscript(
       sayLeftOut(leftOut, context.status);
       return leftOut.length > 0 ? exit.failed : exit.done;
     }, writingOptions);
-  const content = chunks ?? (await decompressed(path));
-  const held = chunks === undefined ? 'decompressed' : 'piped';
-  const bytes =
-    content === undefined ? {} : { chunks: [await readAll(bounded(content, { named, as: held }))] };
+  const content =
+    chunks === undefined
+      ? await decompressed({ path, named })
+      : await pipedContent(chunks, { named, namesTool: format === 'auto' });
   const plan = await withProgress(context, (progress) =>
     readTranscript(path, {
       format,
-      ...bytes,
+      ...(content !== undefined && { chunks: [content] }),
       strict: strict === true,
       forms: transcriptTools,
       onProgress: progress('Reading bytes'),
@@ -167,35 +145,33 @@ async function conversationOf(
   context: Context,
 ): Promise<(Conversation & { readonly excludes: (directory: string) => boolean }) | undefined> {
   const { io } = context;
-  const { conversationsIn, discover, ImportError, transcriptTools } = await import(
-    '@tapedeck/runtime/import'
-  );
+  const { conversationsIn, discover, transcriptTools } = await import('@tapedeck/runtime/import');
   const { exclude } = await readSearched(context);
   const found = await discover({
     ...{ place: { env: io.env, home: userHome(io) }, tools: transcriptTools, paths: [path], exclude },
     known: (one) => table?.at(one),
   });
-  const refuse = (code: ImportErrorCode, why: string, more: { readonly tool?: string } = {}) =>
-    new ImportError(code, `cannot import '${named}': ${why}`, { data: { file: path, why, ...more } });
-  if (found.files.length === 0 && found.excluded > 0)
-    throw refuse('IMPORT_EXCLUDED', 'a pattern of import.exclude or of a .tapeignore leaves it out');
+  const file = { named, path };
+  if (found.files.length === 0 && found.excluded > 0) {
+    const why = 'a pattern of import.exclude or of a .tapeignore leaves it out';
+    throw await notImported(file, 'IMPORT_EXCLUDED', why);
+  }
   const conversation = conversationsIn(found.files).find(({ files }) =>
     files.some((file) => file.path === path),
   );
   if (conversation === undefined) {
-    const like = found.strangers.find(({ path: one }) => one === path)?.like;
-    if (like !== undefined)
-      throw refuse('IMPORT_UNKNOWN_FORMAT', `it looks like ${like}, which is not known`);
+    const isIt = (one: { readonly path: string }) => one.path === path;
+    const like = found.strangers.find(isIt)?.like;
+    if (like !== undefined) throw await notKnown(file, like);
+    const error = found.problems.find(isIt)?.error;
+    if (error?.code === 'IMPORT_CANNOT_READ') throw error;
     return undefined;
   }
   const { tool, session } = conversation;
-  if (tool.plan === undefined)
-    throw refuse('IMPORT_UNKNOWN_FORMAT', `it is ${tool.file}, which is recognised and not yet read`, {
-      tool: tool.title,
-    });
+  if (tool.plan === undefined) throw await notYetRead(file, tool);
   // A session with a name of its own is another one.
   if (as === undefined && table?.isForgotten({ tool: tool.name, main: session }) === true)
-    throw refuse('IMPORT_FORGOTTEN', 'its source was forgotten');
+    throw await notImported(file, 'IMPORT_FORGOTTEN', 'its source was forgotten');
   return { ...conversation, excludes: found.excludesProject };
 }
 

@@ -1,8 +1,11 @@
 import { lstatSync, type Stats, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Problem } from '@tapedeck/runtime/import';
+import { isBundle } from '@tapedeck/tape/internal';
 import { NotFoundError } from '../errors/kinds.ts';
+import { commandLine } from '../escape.ts';
 import type { Io } from '../io.ts';
+import { headOf } from './import-bundle.ts';
 
 /** A path that the user named, and what is there. */
 interface NamedPath {
@@ -31,9 +34,11 @@ export async function namedPath(named: string, { cwd }: Pick<Io, 'cwd'>): Promis
   }
 }
 
-/** What of some named paths is there, and what is wrong with the others. */
+/** What of some named paths is there to be searched, and what is wrong with the others. */
 interface NamedPaths {
   readonly paths: readonly string[];
+  /** Those that are no transcripts, which the verb imports without a search. */
+  readonly bundles: readonly Problem[];
   readonly missing: readonly Problem[];
 }
 
@@ -43,18 +48,31 @@ interface NamedPaths {
  */
 export async function namedPaths(named: readonly string[], { cwd }: Pick<Io, 'cwd'>): Promise<NamedPaths> {
   const paths: string[] = [];
+  const bundles: Problem[] = [];
   const missing: Problem[] = [];
   let first: unknown;
   for (const one of named)
     try {
-      paths.push((await namedPath(one, { cwd })).path);
+      const { path, stat } = await namedPath(one, { cwd });
+      if (stat.isFile() && (await isBundleAt(path)))
+        bundles.push({ path, why: `a bundle; import it with: ${commandLine('import', [one])}` });
+      else paths.push(path);
     } catch (error) {
       first ??= error;
       const { data = {} } = error as { readonly data?: { readonly why?: unknown } };
       missing.push({ path: resolve(cwd, one), why: String(data.why) });
     }
-  if (paths.length === 0 && first !== undefined) throw first;
-  return { paths, missing };
+  if (paths.length + bundles.length === 0 && first !== undefined) throw first;
+  return { paths, bundles, missing };
+}
+
+/** Whether a file is a bundle, as far as this user may look. */
+async function isBundleAt(path: string): Promise<boolean> {
+  try {
+    return await isBundle(await headOf(path));
+  } catch {
+    return false;
+  }
 }
 
 function isLink(path: string): boolean {

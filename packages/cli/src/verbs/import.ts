@@ -107,7 +107,8 @@ export const importVerb: Verb = defineVerb({
       const { forgetSource } = await import('../session/forget-source.ts');
       return await forgetSource(forget, { dryRun }, context);
     }
-    const narrows = [tool, project, since, yes, dryRun].some((one) => one !== undefined);
+    // With `--yes` a file that is named is what it is without: nothing is asked.
+    const narrows = [tool, project, since, dryRun].some((one) => one !== undefined);
     if (files.length === 0 || narrows || (await hasDirectory(files, context.io))) {
       if (as !== undefined)
         throw new UsageError(`cannot import what is found as '${as}': it is the name of one session`, {

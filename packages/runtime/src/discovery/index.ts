@@ -10,6 +10,8 @@ export { type Discovery, discover, type Search, type Stranger } from './discover
 export { makeExcludes } from './excludes.ts';
 export { type Expiring, standingOf } from './expiring.ts';
 export type { FoundFile } from './found-file.ts';
+export { looksLike } from './later-tools.ts';
 export { nearest } from './nearest.ts';
+export { peekInto } from './peek.ts';
 export { isAtOrBelow, realBeginning } from './real.ts';
 export type { Problem } from './walk.ts';

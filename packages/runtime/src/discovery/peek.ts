@@ -1,6 +1,6 @@
 import type { JsonObject } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
-import { contentOf, type LineFault, openFile } from '../lines/index.ts';
+import { archiveOf, cannotRead, contentOf, type LineFault, openFile, type Packed } from '../lines/index.ts';
 import { recordsOf } from '../lines/parse.ts';
 import { LineSplitter } from '../lines/splitter.ts';
 
@@ -28,32 +28,46 @@ export async function peek(
   isEnough: (records: readonly JsonObject[]) => boolean,
 ): Promise<Head> {
   const file = openFile(path);
+  try {
+    return await peekInto(file, isEnough);
+  } finally {
+    file.close();
+  }
+}
+
+/**
+ * Reads the beginning of an open file, or of bytes, decompressed, until `isEnough`.
+ * @throws IMPORT_CANNOT_READ, also for an archive: what is in it would be read as damaged lines
+ */
+export async function peekInto(
+  file: Packed,
+  isEnough: (records: readonly JsonObject[]) => boolean,
+): Promise<Head> {
+  const { path } = file;
   const records: JsonObject[] = [];
   const splitter = new LineSplitter({ line: 1, offset: 0 }, { bytesMax: peekBytes });
   let [size, lines, count] = [0, 0, 0];
   let begin = '';
   let fault: LineFault | undefined;
-  try {
-    for await (const chunk of contentOf(file)) {
-      if (size === 0) begin = Buffer.from(chunk.subarray(0, 4096)).toString('utf8');
-      size += chunk.length;
-      const given = splitter.push(chunk);
-      lines += given.length;
-      // Of a value over many lines, none is a record.
-      const isSpread = size === chunk.length && /^\s*[{[]\s*\n/.test(begin);
-      for (const line of given.slice(0, isSpread ? 1 : peekLines)) {
-        const found = recordsOf(line, path);
-        for (const { value, values = 0 } of found.records) {
-          records.push(value);
-          count += values;
-        }
-        fault ??= found.fault;
+  for await (const chunk of contentOf(file)) {
+    const archive = size === 0 ? archiveOf(chunk) : undefined;
+    if (archive !== undefined) throw cannotRead(path, `it is ${archive}, which is not read: unpack it first`);
+    if (size === 0) begin = Buffer.from(chunk.subarray(0, 4096)).toString('utf8');
+    size += chunk.length;
+    const given = splitter.push(chunk);
+    lines += given.length;
+    // Of a value over many lines, none is a record.
+    const isSpread = size === chunk.length && /^\s*[{[]\s*\n/.test(begin);
+    for (const line of given.slice(0, isSpread ? 1 : peekLines)) {
+      const found = recordsOf(line, path);
+      for (const { value, values = 0 } of found.records) {
+        records.push(value);
+        count += values;
       }
-      const isOver = isSpread || records.length > peekRecords || size > peekBytes || lines > peekLines;
-      if (isOver || count > peekValues || isEnough(records)) break;
+      fault ??= found.fault;
     }
-  } finally {
-    file.close();
+    const isOver = isSpread || records.length > peekRecords || size > peekBytes || lines > peekLines;
+    if (isOver || count > peekValues || isEnough(records)) break;
   }
   const rest = splitter.rest();
   if (records.length === 0 && rest !== undefined && !rest.isTooLong)

@@ -4,6 +4,22 @@ import { quote } from '@tapedeck/tape/internal';
 import { ImportError } from './errors.ts';
 import { cannotRead, type OpenFile } from './open.ts';
 
+/** What can be read from any offset on: a file, or bytes in memory. */
+export interface Packed extends Pick<OpenFile, 'path' | 'chunks'> {
+  readonly facts: Pick<OpenFile['facts'], 'size'>;
+}
+
+/** Bytes in memory as a file, such as those of a pipe. @param path what to call them */
+export function packedBytes(path: string, bytes: Uint8Array): Packed {
+  return {
+    path,
+    facts: { size: bytes.length },
+    *chunks(from) {
+      yield bytes.subarray(from);
+    },
+  };
+}
+
 /** How a file is compressed. */
 export type Compression = 'zstd' | 'gzip';
 
@@ -31,8 +47,23 @@ function compressionOf(head: Uint8Array): Compression | undefined {
   return begins(0x1f, 0x8b) ? 'gzip' : undefined;
 }
 
+/** How archives begin that are not read, and in which byte. */
+const archives: readonly (readonly [what: string, at: number, magic: readonly number[]])[] = [
+  ['compressed with bzip2', 0, [0x42, 0x5a, 0x68]],
+  ['compressed with xz', 0, [0xfd, 0x37, 0x7a, 0x58, 0x5a, 0x00]],
+  ['compressed with lz4', 0, [0x04, 0x22, 0x4d, 0x18]],
+  ['a zip archive', 0, [0x50, 0x4b, 0x03, 0x04]],
+  ['a 7z archive', 0, [0x37, 0x7a, 0xbc, 0xaf, 0x27, 0x1c]],
+  ['a tar archive', 257, [0x75, 0x73, 0x74, 0x61, 0x72]],
+];
+
+/** What a file is that has to be unpacked before it can be read, by its first bytes; undefined for any other. Pure. */
+export function archiveOf(head: Uint8Array): string | undefined {
+  return archives.find(([, at, magic]) => magic.every((byte, i) => head[at + i] === byte))?.[0];
+}
+
 /** How an open file is compressed. */
-export function compressionIn(file: OpenFile): Compression | undefined {
+export function compressionIn(file: Packed): Compression | undefined {
   for (const chunk of file.chunks(0)) return compressionOf(chunk);
   return undefined;
 }
@@ -43,7 +74,7 @@ export function compressionIn(file: OpenFile): Compression | undefined {
  * @throws IMPORT_CANNOT_READ for damaged or cut off compression, with the offset in the content; IMPORT_TOO_LARGE
  */
 export async function* contentOf(
-  file: OpenFile,
+  file: Packed,
   { from = 0, limits = contentLimits }: { readonly from?: number; readonly limits?: ContentLimits } = {},
 ): AsyncGenerator<Uint8Array> {
   const compression = compressionIn(file);
@@ -60,7 +91,7 @@ export async function* contentOf(
 }
 
 async function* decompressed(
-  file: OpenFile,
+  file: Packed,
   compression: Compression,
   limits: ContentLimits,
 ): AsyncGenerator<Uint8Array> {
@@ -97,7 +128,7 @@ function decompressor(compression: Compression) {
   return compression === 'gzip' ? createGunzip({ chunkSize }) : createZstdDecompress({ chunkSize, params });
 }
 
-function tooLarge({ path }: OpenFile, { taken, given }: { readonly taken: number; readonly given: number }) {
+function tooLarge({ path }: Packed, { taken, given }: { readonly taken: number; readonly given: number }) {
   return new ImportError(
     'IMPORT_TOO_LARGE',
     `cannot read ${quote(path)}: ${given} compressed bytes of it become more than ${taken}`,

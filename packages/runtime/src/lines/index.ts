@@ -6,7 +6,14 @@
  * What cannot be read is an error of `errors.ts`. Imports no other room.
  */
 
-export { type Compression, compressionIn, contentOf } from './content.ts';
+export {
+  archiveOf,
+  type Compression,
+  compressionIn,
+  contentOf,
+  type Packed,
+  packedBytes,
+} from './content.ts';
 export { blockStart, ContentDigest, commonBytes, type Digest } from './digest.ts';
 export { idsHave, numbersOf } from './id-numbers.ts';
 export { KeptLines } from './kept.ts';
