@@ -35,6 +35,33 @@ test('it shows the hook and writes nothing, until the user says yes at a termina
   expect(removed.stderr).toBe(`Remove the hook from ${at.file}? [y/N] `);
 });
 
+test('a second home takes the hook of the first one, and says so before and after', async () => {
+  using at = installDesk();
+  const [one, two] = [at.dir.file("it's one"), at.dir.file('two')];
+  const shown = async (...args: string[]) => (await at.run(...args)).stdout.split('\n').at(-2);
+  const [quoted, instead] = [`'${one.replace("'", "'\\''")}'`, `in the place of the hook of the home ${one}`];
+  await at.run('--install', '--yes', '--home', one);
+  expect(await shown('--install', '--home', two)).toBe(
+    `Not written. Write ${at.file}, ${instead}, with: tape import --home ${two} --install --yes`,
+  );
+  const typed = { env: at.env, isTerminal: true, stdinIsTerminal: true, stdin: 'n\n' };
+  const asked = async (act: string) => (await at.home.here(['import', act, '--home', two], typed)).stderr;
+  expect(await asked('--install')).toContain(`Write this to ${at.file}, ${instead}? [y/N] `);
+  expect(await asked('--uninstall')).toBe(`Remove the hook (of the home ${one}) from ${at.file}? [y/N] `);
+  expect(await shown('--install', '--yes', '--home', two)).toBe(
+    `Installed in ${at.file}, ${instead} (undo with: tape import --install --home ${quoted})`,
+  );
+  expect(hooksIn(at.text())).toHaveLength(1);
+  expect(await at.runs('--install', '--yes', '--home', one)).toMatchObject({
+    state: 'installed',
+    other_home: two,
+  });
+  expect(await at.runs('--install', '--yes', '--home', one)).not.toHaveProperty('other_home');
+  expect(await shown('--uninstall', '--yes', '--home', two)).toBe(
+    `Removed from ${at.file} (of the home ${one}) (undo with: tape import --install --home ${quoted})`,
+  );
+});
+
 const notes = '{ "type": "command", "command": "notes --all" }';
 
 test.each([

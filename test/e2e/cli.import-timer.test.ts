@@ -115,6 +115,27 @@ test('cron gets a line, and all other lines stay', async () => {
   expect(jsonError(await at.run('--install', '--timer', '--yes', '--json')).message).toContain('not allowed');
 });
 
+const table =
+  'case "$1" in -l) [ -e tab ] || { echo no crontab >&2; exit 1; }; /bin/cat tab;; *) /bin/cat > tab;; esac';
+
+test.each([
+  ['systemd', { systemctl }],
+  ['launchd', { launchctl: 'exit 0' }],
+  ['cron', { crontab: table }],
+])('a second home takes the timer of the first one, and says so: %s', async (by, programs) => {
+  using at = installDesk({ programs });
+  const [one, two] = [at.dir.file('it\'s "100%" $HOME & <\\one>'), at.dir.file('two')];
+  const install = ['--install', '--timer', '--yes', '--home'];
+  expect(await at.runs(...install, one)).not.toHaveProperty('other_home');
+  expect(await at.runs('--install', '--timer', '--home', two)).toMatchObject({ by, other_home: one });
+  expect((await at.run(...install, two)).stdout).toContain(
+    `, in the place of the timer of the home ${one} (`,
+  );
+  expect(await at.runs(...install, two)).not.toHaveProperty('other_home');
+  const removed = await at.runs('--uninstall', '--timer', '--yes', '--home', one);
+  expect(removed).toMatchObject({ state: 'removed', other_home: two });
+});
+
 test('a table of cron that is no text in UTF-8 is refused, and stays as it is to the byte', async () => {
   using at = installDesk({
     programs: { crontab: 'case "$1" in -l) /bin/cat tab;; *) /bin/cat > tab;; esac' },

@@ -21,7 +21,11 @@ async function imported(home: TempHome, dir: TempDir, cwd = '/src/app/api'): Pro
     },
     model({ uuid: 'a1', parent: 'x1' }, [calls('toolu_1')], main),
     person({ uuid: 'u2', parent: 'a1' }, [returns('toolu_1')], main),
-    person({ uuid: 'u3', parent: 'u2' }, 'Mend it', fix),
+    {
+      ...person({ uuid: 'r1', parent: 'u2' }, '<system-reminder>\nIt has a name.\n</system-reminder>\n', fix),
+      isMeta: true,
+    },
+    person({ uuid: 'u3', parent: 'r1' }, 'Mend it', fix),
     model({ uuid: 'a2', parent: 'u3' }, [says('Done.')], fix),
   ];
   writeFileSync(dir.file('s-1.jsonl'), jsonl(records));
@@ -52,8 +56,10 @@ test('sessions and log select by the directory, branch, model and version that a
   );
   expect(await log('--where', 'model=claude-x')).not.toContain('Mend it');
   // A reminder is for the model; the calls of a model and their results are on one branch.
-  expect(await log()).not.toContain('It is late');
-  expect(await log('--all')).toContain('It is late');
+  for (const reminder of ['It is late', 'It has a name']) {
+    expect(await log()).not.toContain(reminder);
+    expect(await log('--all')).toContain(reminder);
+  }
   expect(
     (await home.tape(['log', 'one', '--where', 'branch=main', '--role', 'tool', '--quiet'])).stdout,
   ).toMatch(/^\d+\n$/);

@@ -74,6 +74,11 @@ export function shellWord(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
+/** The text of a word that `shellWord` wrote. */
+export function plainWord(word: string): string {
+  return word.startsWith("'") ? word.slice(1, -1).replaceAll("'\\''", "'") : word;
+}
+
 /**
  * The words of a command behind its verb, and its options, as a shell reads them: none of the words is taken for an option.
  */

@@ -171,6 +171,7 @@ export const importVerbs: Contracts = {
             .enum(['shown', 'installed', 'removed', 'unchanged'])
             .describe('what became of them; `shown`: they were not written'),
           config: text('what they have then, where nothing was before; null for `--uninstall`').nullable(),
+          other_home: text('the home into which it imported before, where that is another one').optional(),
           not_started: text('why a timer that was written does not run').optional(),
         },
         'with `--install` or `--uninstall`',

@@ -1,5 +1,5 @@
 import { ConfigError } from '../errors/kinds.ts';
-import { shellWord } from '../escape.ts';
+import { plainWord, shellWord } from '../escape.ts';
 import type { Job, Runs, Timer } from './job.ts';
 import { ownMark } from './own-text.ts';
 import type { Place } from './place.ts';
@@ -7,12 +7,19 @@ import type { Place } from './place.ts';
 /** How the line of this command ends: to the shell it is a comment. */
 const mark = `# ${ownMark}`;
 
+/** The word of the home in such a line. */
+const ownHome = new RegExp(` --home (.+) >/dev/null 2>&1 ${mark}$`, 'm');
+
 /** A line in the user's table of cron. */
 export function cronTimer(run: Runs): Timer {
   return {
     name: 'cron',
     isHere: () => run('crontab', ['-l']) !== undefined,
     isWritten: () => run('crontab', ['-l'])?.stdout.includes(ownMark) === true,
+    homeIn: () => {
+      const [, word] = ownHome.exec(run('crontab', ['-l'])?.stdout ?? '') ?? [];
+      return word && plainWord(word.replaceAll('\\%', '%'));
+    },
     parts: (job) => [{ place: crontab(run), change: (text) => withCronLine(text, job) }],
     // Cron reads its table when it changes.
     start: () => undefined,

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { isObject } from '@tapedeck/tape/internal';
-import { shellWord } from '../escape.ts';
+import { plainWord, shellWord } from '../escape.ts';
 import { CannotChange } from './cannot-change.ts';
 import type { Job } from './job.ts';
 import { withJsonValue } from './json-value.ts';
@@ -17,6 +17,22 @@ const timeout = 10;
  */
 export function hookCommand({ command }: Job): string {
   return `${command.map(shellWord).join(' ')} --hook </dev/null >/dev/null 2>&1 || : ${mark}`;
+}
+
+/** The home into which the hook imports that is in some settings; undefined without one. */
+export function hookHome(text: string): string | undefined {
+  try {
+    const settings = settingsIn(text.replace(/^\u{feff}/u, ''));
+    const [command] = ownIn(settings).map((path) =>
+      [...path, 'command'].reduce<unknown>((at, step) => (at as Record<string, unknown>)[step], settings),
+    );
+    const [, word] = / --home (.+) --hook <\/dev\/null /s.exec(String(command)) ?? [];
+    return word && plainWord(word);
+  } catch (error) {
+    // The change that follows says what is wrong with them.
+    if (error instanceof CannotChange) return undefined;
+    throw error;
+  }
 }
 
 /**

@@ -4,11 +4,12 @@ import { isAbsolute, join } from 'node:path';
 import { userHome } from '../config/searched.ts';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
+import { pathText, shellLine } from '../escape.ts';
 import { exit } from '../exit.ts';
 import { keptName } from '../home.ts';
 import { assertOwn } from '../origin.ts';
 import { cronTimer } from './cron.ts';
-import { hookCommand, hooksAreOff, withHook } from './hook.ts';
+import { hookCommand, hookHome, hooksAreOff, withHook } from './hook.ts';
 import type { Job, NotStarted, Runs, Timer } from './job.ts';
 import { launchdTimer } from './launchd.ts';
 import { absoluteCommand } from './own-command.ts';
@@ -37,13 +38,17 @@ async function installHook({ act, yes, dryRun }: Installation, context: Context)
   const command = act === 'install' ? hookCommand(await jobIn(context)) : undefined;
   const place = fileAt(settingsFile(context));
   const config = command === undefined ? null : withHook('', command);
-  const what = act === 'install' ? `Write this to ${place.where}?` : `Remove the hook from ${place.where}?`;
+  const other = otherHome(hookHome(place.read()), context);
+  const what =
+    act === 'install'
+      ? `Write this to ${place.where}${insteadOf(other, 'hook')}?`
+      : `Remove the hook${ofHome(other)} from ${place.where}?`;
   const question = config === null ? what : `Claude Code, at the end of each session:\n${config}${what}`;
   const parts = [{ place, change: (text: string) => withHook(text, command) }];
   const state = await settle({ act, parts, question, yes, dryRun }, context);
   if (act === 'install' && hooksAreOff(place.read()))
     context.status(`Hooks are turned off in ${place.where} (disableAllHooks): nothing starts the import`);
-  await say({ act, by: 'claude-code', places: [place.where], state, config }, context);
+  await say({ act, by: 'claude-code', places: [place.where], state, config, other }, context);
   return exit.done;
 }
 
@@ -54,7 +59,14 @@ async function installTimer({ act, yes, dryRun }: Installation, context: Context
   const parts = chosen.flatMap((timer) => timer.parts(job));
   const places = parts.map(({ place }) => place.where);
   const config = job === undefined ? null : await textOf(parts);
-  const what = act === 'install' ? 'Write this, and start it?' : `Remove ${places.join(' and ')}?`;
+  const other = otherHome(
+    chosen.map((timer) => timer.homeIn()).find((home) => home !== undefined),
+    context,
+  );
+  const what =
+    act === 'install'
+      ? `Write this${insteadOf(other, 'timer')}, and start it?`
+      : `Remove ${places.join(' and ')}${ofHome(other)}?`;
   const question = config === null ? what : `Each hour:\n${config}${what}`;
   const settling = { act, parts, question, yes, dryRun };
   const onAgreed = () => {
@@ -64,7 +76,7 @@ async function installTimer({ act, yes, dryRun }: Installation, context: Context
   const [timer] = chosen;
   // One that was written before, and is not running, starts now.
   const fault = act === 'uninstall' || state === 'shown' || dryRun ? undefined : timer?.start();
-  await say({ act, by: timer?.name ?? null, places, state, config, isTimer: true, fault }, context);
+  await say({ act, by: timer?.name ?? null, places, state, config, other, isTimer: true, fault }, context);
   return fault === undefined ? exit.done : exit.failed;
 }
 
@@ -74,36 +86,62 @@ interface Said {
   readonly places: readonly string[];
   readonly state: Settled;
   readonly config: string | null;
+  /** The home into which it imported before, where that is another one. */
+  readonly other: string | undefined;
   readonly isTimer?: boolean;
   readonly fault?: NotStarted | undefined;
 }
 
 async function say(said: Said, context: Context): Promise<void> {
-  const { by, places, state, config, fault } = said;
+  const { by, places, state, config, other, fault } = said;
   const lines = [
     ...(state === 'shown' && config !== null ? [config.trimEnd()] : []),
     context.inHome(sentence(said)),
   ];
   await context.answer({
-    json: { by, places, state, config, ...(fault !== undefined && { not_started: fault.why }) },
+    json: {
+      ...{ by, places, state, config },
+      ...(other !== undefined && { other_home: other }),
+      ...(fault !== undefined && { not_started: fault.why }),
+    },
     quiet: places.join('\n'),
     human: lines.join('\n'),
   });
   if (fault !== undefined) context.status(`It does not run: ${fault.why} (start it with: ${fault.command})`);
 }
 
-function sentence({ act, places, state, isTimer = false }: Said): string {
+function sentence({ act, places, state, other, isTimer = false }: Said): string {
   const where = places.join(' and ');
-  const [what, option] = isTimer ? ['timer', ' --timer'] : ['hook', ''];
-  if (state === 'installed') return `Installed in ${where} (undo with: tape import --uninstall${option})`;
-  if (state === 'removed') return `Removed from ${where} (undo with: tape import --install${option})`;
+  const [what, option] = isTimer ? (['timer', ' --timer'] as const) : (['hook', ''] as const);
+  // What was there before is undone by what wrote it, with its home.
+  const before = `tape import --install${option}${other === undefined ? '' : ` --home ${shellLine(other)}`}`;
+  if (state === 'installed') {
+    const undo = other === undefined ? `tape import --uninstall${option}` : before;
+    return `Installed in ${where}${insteadOf(other, what)} (undo with: ${undo})`;
+  }
+  if (state === 'removed') return `Removed from ${where}${ofHome(other)} (undo with: ${before})`;
   const again = `tape import --${act}${option} --yes`;
-  if (state === 'shown' && act === 'uninstall') return `Not removed. Remove it from ${where} with: ${again}`;
-  if (state === 'shown') return `Not written. Write ${where} with: ${again}`;
+  if (state === 'shown' && act === 'uninstall')
+    return `Not removed. Remove it${ofHome(other)} from ${where} with: ${again}`;
+  if (state === 'shown')
+    return `Not written. Write ${where}${insteadOf(other, what)}${other === undefined ? '' : ','} with: ${again}`;
   if (act === 'install') return `${where} ${places.length > 1 ? 'have' : 'has'} it already: nothing to do`;
   return where === ''
     ? `No ${what} is installed: nothing to do`
     : `${where} has no ${what} of this command: nothing to do`;
+}
+
+function insteadOf(other: string | undefined, what: 'hook' | 'timer'): string {
+  return other === undefined ? '' : `, in the place of the ${what} of the home ${pathText(other)}`;
+}
+
+function ofHome(other: string | undefined): string {
+  return other === undefined ? '' : ` (of the home ${pathText(other)})`;
+}
+
+/** The home into which something imports, where that is another one than that of this command. */
+function otherHome(given: string | undefined, { home }: Pick<Context, 'home'>): string | undefined {
+  return given === (home.server?.given ?? home.dir) ? undefined : given;
 }
 
 /** The texts as they would be where there is nothing yet. */

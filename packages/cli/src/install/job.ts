@@ -15,6 +15,8 @@ export interface Timer {
   isHere(): boolean;
   /** Whether this command has written something for it. */
   isWritten(): boolean;
+  /** The home into which what it has written imports; undefined where that is not known. */
+  homeIn(): string | undefined;
   /** The texts that are to change; without a job, those that it wrote lose it. */
   parts(job: Job | undefined): readonly Part[];
   /** Makes what was written count; undefined when it does. */

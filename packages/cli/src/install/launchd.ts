@@ -15,6 +15,10 @@ export function launchdTimer(directory: string, run: Runs): Timer {
     name: 'launchd',
     isHere: () => run('launchctl', ['version']) !== undefined,
     isWritten: () => isOwnFile(file),
+    homeIn: () => {
+      const [, text] = /<string>--home<\/string>\s*<string>([^<]*)<\/string>/.exec(fileAt(file).read()) ?? [];
+      return text?.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&amp;', '&');
+    },
     parts: (job) => [
       { place: fileAt(file, { isOwn: true }), change: ownText(job === undefined ? '' : agentText(job)) },
     ],

@@ -15,6 +15,11 @@ export function systemdTimer(directory: string, run: Runs): Timer {
     // A user without a manager of units, as in a container, has no timers of it.
     isHere: () => run('systemctl', ['--user', 'show-environment'])?.code === 0,
     isWritten: () => (['service', 'timer'] as const).some((kind) => isOwnFile(file(kind))),
+    homeIn: () => {
+      const [, word] =
+        /^ExecStart=.* "--home" "((?:[^"\\]|\\.)*)"$/m.exec(fileAt(file('service')).read()) ?? [];
+      return word?.replace(/\\(.)/g, '$1').replaceAll('%%', '%').replaceAll('$$', '$');
+    },
     parts: (job) =>
       (['service', 'timer'] as const).map((kind) => ({
         place: fileAt(file(kind), { isOwn: true }),

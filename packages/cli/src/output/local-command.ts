@@ -14,9 +14,14 @@ export function isTyped({ meta }: Message): boolean {
 }
 
 /** Whether a message is for the model alone: that local commands follow, or a reminder that the program attached by itself. */
-export function isNote({ meta }: Message): boolean {
-  const { localCommand, isMeta, attachment } = meta;
-  return localCommand === 'note' || (isMeta === true && attachment !== undefined && attachment !== 'file');
+export function isNote(message: Message): boolean {
+  const { localCommand, isMeta, attachment } = message.meta;
+  if (localCommand === 'note') return true;
+  if (isMeta !== true) return false;
+  // Such as what Claude Code tells its model when a session gets another name.
+  if (attachment === undefined)
+    return /^\s*<system-reminder>.*<\/system-reminder>\s*$/s.test(textOf(message));
+  return attachment !== 'file';
 }
 
 /** Whether a message is what a command printed. */
