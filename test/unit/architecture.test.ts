@@ -104,7 +104,6 @@ test('the command line loads the runtime, the AI SDK, zod and yaml only where it
   expect(files.filter((file) => !isContract(file))).toEqual([
     'packages/cli/src/config/edit.ts',
     'packages/cli/src/config/home.ts',
-    'packages/cli/src/config/searched-form.ts',
     'packages/cli/src/config/value.ts',
     'packages/cli/src/demo.ts',
     'packages/cli/src/lineage.ts',
