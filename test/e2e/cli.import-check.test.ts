@@ -2,7 +2,6 @@ import { mkdirSync, readFileSync, renameSync, utimesSync, writeFileSync } from '
 import { dirname } from 'node:path';
 import { expect, test } from 'vitest';
 import { json, jsonError } from '../support/cli.ts';
-import { rawDb } from '../support/raw-db.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { tempHome } from '../support/temp-home.ts';
 
@@ -38,7 +37,7 @@ function userWith(ages: Readonly<Record<string, number>>, settings?: string) {
     await home.here(args, { env: { HOME: dir.path }, now: () => now });
   const check = async () => json(await here('check', '--json')).imports as Readonly<Record<string, unknown>>;
   return {
-    ...{ dir, home, file, write, here, check },
+    ...{ dir, file, write, here, check },
     text: async () => (await here('check')).stdout.split('\n').slice(6, -1).join('\n'),
     expiring: async () =>
       ((await check()).expiring as { file: string }[]).map((one) => /([^/]*)\.jsonl$/.exec(one.file)?.[1]),
@@ -155,24 +154,4 @@ test('a project in which Claude Code deletes transcripts earlier counts once a s
 test('a name that would steer the terminal is printed as an escape', async () => {
   using user = userWith({ 'a\u{1b}]0;x\u{7}': 40 });
   expect(await user.text()).toContain('a\\u{1b}]0;x\\u{7}.jsonl');
-});
-
-test.each([
-  ['of all files', []],
-  ['of one', ['one']],
-])('an import wipes what another one staged in vain, and could not wipe beside it: %s', async (_, names) => {
-  using user = userWith({ one: 1, two: 1 });
-  {
-    using store = user.home.open();
-    store.lockWaitMs = 0;
-    const { id } = store.imports.stage('one', { keys: [] });
-    using reader = rawDb(user.home.db);
-    reader.exec('BEGIN');
-    reader.all('SELECT count(*) FROM entry');
-    expect(store.imports.discard([id]).wiped).toBe(false);
-  }
-  const said = async () => (await user.here('check')).stdout;
-  expect(await said()).toContain('content-left');
-  await user.here('import', ...names.map(user.file));
-  expect(await said()).not.toContain('content-left');
 });

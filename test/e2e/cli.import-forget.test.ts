@@ -24,7 +24,8 @@ import {
 } from '@tapedeck/runtime/import';
 import type { SqliteTapeStore } from '@tapedeck/tape';
 import { wrapStore } from '@tapedeck/tape/store';
-import { expect, test } from 'vitest';
+import Database from 'better-sqlite3';
+import { expect, test, vi } from 'vitest';
 import { json, jsonError } from '../support/cli.ts';
 import { script, tapeProgram } from '../support/programs.ts';
 import { rawDb } from '../support/raw-db.ts';
@@ -201,6 +202,20 @@ test.each([
   at.write('c.jsonl', records(`${id}2`, [[`${id}2`, 0]]));
   expect(await at.imports('--forget', at.file('c.jsonl'))).toMatchObject({ entries: 0 });
   expect((await at.run('import')).stderr).toContain('2 files left out as forgotten');
+});
+
+test('the file is written anew once for all sessions of a folder', async () => {
+  using at = user();
+  for (const one of ['a', 'b', 'c']) at.write(`p/${one}.jsonl`, records(one, turns(`${one}0`)));
+  await at.imports();
+  const acts = vi.spyOn(Database.prototype, 'exec');
+  try {
+    expect(await at.imports('--forget', at.file('p'))).toMatchObject({ entries: 6, log_emptied: true });
+    expect(acts.mock.calls.filter(([sql]) => sql === 'VACUUM')).toHaveLength(1);
+  } finally {
+    acts.mockRestore();
+  }
+  expect(at.holds(secretWord)).toEqual([]);
 });
 
 test('of a folder, the tape also remembers the sessions that were never imported', async () => {

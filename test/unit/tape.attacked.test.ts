@@ -99,6 +99,21 @@ describe('a redaction', () => {
     expect(traces(dir.path, secret)).toEqual([]);
   });
 
+  test('writes the file anew once behind redactions that leave it to a later act', () => {
+    using dir = tempDir();
+    using store = openTapeStore(dir.file('tape.db'));
+    for (const name of ['one', 'two']) {
+      store.sessions.open(name);
+      store.entries.append(name, [user(secret)]);
+      expect(store.entries.redact(name, 2, 'a key', { wipe: false }).logEmptied).toBe(false);
+    }
+    expect([...store.examine()]).toMatchObject([{ code: 'content-left' }]);
+    expect(traces(dir.path, secret)).not.toEqual([]);
+    expect(store.imports.discard([])).toEqual({ erased: 0, wiped: true });
+    expect([...store.examine()]).toEqual([]);
+    expect(traces(dir.path, secret)).toEqual([]);
+  });
+
   test.each([
     ['purge', (store: SqliteTapeStore) => store.sessions.purge('main', 'asked for')],
     ['redact', (store: SqliteTapeStore) => store.entries.redact('main', 5, 'a key')],

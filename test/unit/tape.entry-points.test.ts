@@ -28,7 +28,7 @@ const forStores = names(`
   AdoptOptions Adopted AdoptedSession AdoptProgress BackupOptions BackupProgress BundleOptions BundlePart BundleScope BundleSource BundleWritten Bundles
   Alias AppendOptions Artifact assertDraft assertOptions Awaitable Beside blobBytesMax blobHashes BlobRef
   bodyHash ByteRange CallsQuery ChainLink childName ChildNaming Collected Condition Conflict ConflictReport Deliver Delivery derivedNameMax
-  DiscardedImports DoneWork DrainOptions encodeJson encodeLine Entries entryBytesMax entryHash EntryQuery FamilyLine fenced Fields
+  DiscardedImports DiscardOptions DoneWork DrainOptions encodeJson encodeLine Entries entryBytesMax entryHash EntryQuery ErasureOptions FamilyLine fenced Fields
   fieldsOf firstLinePrev ForkPreview genesisHash GraphReceipt hashLine History Hit Imports Inbox InboxBody InboxDraft
   InboxItem Intention isBlobRef isTextRef isUlid isWorkerName Journal jsonDepthMax kindFault KnownFields LeaseOptions LeftOut Leases leaseTtlMs
   Lineage LineageLine LineageQuery LineageType LineIntention Live LiveQuery LiveRun LiveStream Mark

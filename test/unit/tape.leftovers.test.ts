@@ -98,6 +98,9 @@ test('a discard without ids writes the file anew where one before could not, and
     reader.exec('BEGIN');
     reader.all('SELECT count(*) FROM entry');
   };
+  const other = store.imports.stage('other', { keys: [] });
+  expect(store.imports.discard([other.id], { wipe: false })).toEqual({ erased: 1, wiped: false });
+  expect([...store.examine()].map(({ code }) => code)).toEqual(['staging-left']);
   hold();
   expect(store.imports.discard([id])).toEqual({ erased: 2, wiped: false });
   expect(store.imports.discard([])).toEqual({ erased: 0, wiped: false });

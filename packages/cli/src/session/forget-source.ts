@@ -52,13 +52,13 @@ export async function forgetSource(
       const erase = async (holdings: readonly Holding[]) => {
         for (const { id, seqs } of inTurn(holdings))
           if (seqs.length > 0)
-            await whileShown(context, erasing, () => store.entries.redact(id, seqs, reason));
+            await whileShown(context, erasing, () => store.entries.redact(id, seqs, reason, { wipe: false }));
       };
       await erase(found);
       // An import that was under way can have written what it read just before it saw that the source was forgotten, or a copy erased.
       await erase(look());
       // What killed imports left of other sources can have copies. One that is under way begins anew, since something was erased.
-      // Last, and with nothing to discard, too: it wipes what an act before it could not, which may have been killed.
+      // Last, and with nothing to discard, too: it wipes what was erased before it, also by an act that was killed.
       isWiped = store.imports.discard(leftIn(store).map(({ id }) => id)).wiped;
     }
     const touched = found.filter(({ isCopy, seqs }) => !isCopy || seqs.length > 0);

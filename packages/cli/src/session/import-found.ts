@@ -140,8 +140,6 @@ async function importAll(
         // A signal is handled between two turns of the event loop, which an import alone does not leave.
         await setImmediate();
       }
-      // Wipes what this import, or another one beside it, staged in vain: the last one of them has the home for itself.
-      store.imports.discard([]);
       return { done: readable.flatMap((one) => done.get(one) ?? []), refused, left };
     });
   return await writing(act, raw === true ? { redact: false } : {});

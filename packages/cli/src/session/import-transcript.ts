@@ -93,7 +93,6 @@ export async function importTranscript(
           ...{ onRead: progress('Reading bytes'), onAdded: progress('Adding entries') },
         }),
       );
-      store.imports.discard([]);
       const failed = done.filter(isLeftOut);
       const whose = failed.find(({ file }) => file.path === path);
       const { error } = whose ?? failed.find(({ file }) => file.role === 'main') ?? {};

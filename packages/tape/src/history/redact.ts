@@ -34,7 +34,8 @@ export interface Redacted extends RedactPreview {
   readonly by: Seq;
   /**
    * Whether the file was written anew, and the WAL truncated. False when others used the file throughout, or the disk
-   * failed: the file or the WAL still has the content then, until the redaction is repeated.
+   * failed, or the redaction left that to a later act: the file or the WAL still has the content then, until the redaction is
+   * repeated.
    */
   readonly logEmptied: boolean;
 }

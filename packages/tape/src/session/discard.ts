@@ -81,9 +81,14 @@ const discardMax = 20_000;
 /**
  * Erases content of a staged session, in the caller's transaction: of all entries that are left, or of as many as one
  * transaction should. From the first time on it can no longer be written or published.
+ * @param wipe whether the file is to be written anew
  * @throws TAPE_NO_SESSION for what was never staged, TAPE_EXISTS for what is published
  */
-export function discardSome(writer: Writer, id: string): Erasure {
+export function discardSome(
+  writer: Writer,
+  id: string,
+  { wipe = true }: { readonly wipe?: boolean | undefined },
+): Erasure {
   const { db } = writer;
   const tape = db.get<TapeRow>(`${selectTape} WHERE t.ulid = @id`, { id });
   if (tape === undefined) throw notStaged(id);
@@ -97,7 +102,7 @@ export function discardSome(writer: Writer, id: string): Erasure {
   db.run('DELETE FROM open_calls WHERE tape_id = @id', { id: tape.id });
   db.run('UPDATE tape SET settled_seq = head_seq WHERE id = @id', { id: tape.id });
   const erasing = { tape: tapeById(db, tape.id), epoch: tape.epoch };
-  const done = eraseTapes(writer, [erasing], { reason, most: discardMax });
+  const done = eraseTapes(writer, [erasing], { reason, wipe, most: discardMax });
   if (done.isWhole) removeProcess(writer, erasing.tape);
   return done;
 }

@@ -24,17 +24,21 @@ export interface Erasure {
 
 /**
  * Erases the content of all own entries of some tapes, as redactions do, and what is stored beside these, in the caller's
- * transaction, which marks that the file may still have it. Once `most` entries or some more have lost their content, the rest
+ * transaction, which marks that the file may still have it, unless `wipe` is false. Once `most` entries or some more have lost their content, the rest
  * is left to another transaction.
  */
 export function eraseTapes(
   writer: Writer,
   erasing: readonly Erasing[],
-  { reason, most = Number.POSITIVE_INFINITY }: { readonly reason: string; readonly most?: number },
+  {
+    reason,
+    wipe = true,
+    most = Number.POSITIVE_INFINITY,
+  }: { readonly reason: string; readonly wipe?: boolean; readonly most?: number },
 ): Erasure {
   const { db } = writer;
   let [erased, isWhole] = [0, true];
-  markErased(writer);
+  if (wipe) markErased(writer);
   // The trigger that lets nothing else be erased looks for the redaction of each entry.
   db.exec(`CREATE INDEX entry_redacted ON entry (tape_id, ref) WHERE mark = 'redaction'`);
   for (const { tape, epoch } of erasing) {

@@ -38,8 +38,8 @@ import {
   assertOptions,
   type ByteRange,
   type EntryQuery,
+  type ErasureOptions,
   fieldsOf,
-  type WriteOptions,
 } from './options.ts';
 import type { Entries } from './store.ts';
 
@@ -47,8 +47,8 @@ import type { Entries } from './store.ts';
 export interface EntriesInProcess extends Omit<InProcess<Entries>, 'redact'> {
   /** See `Entries.redact`. */
   readonly redact: {
-    (ref: Ref, point: Point, reason: string, o?: WriteOptions): Redacted;
-    (ref: Ref, points: readonly Point[], reason: string, o?: WriteOptions): readonly Redacted[];
+    (ref: Ref, point: Point, reason: string, o?: ErasureOptions): Redacted;
+    (ref: Ref, points: readonly Point[], reason: string, o?: ErasureOptions): readonly Redacted[];
   };
 }
 
@@ -79,7 +79,7 @@ export function entriesOn(at: Connection): EntriesInProcess {
   function redactAll(
     ref: Ref,
     points: readonly Point[],
-    { reason, lease }: WriteOptions & { readonly reason: string },
+    { reason, lease, wipe = true }: ErasureOptions & { readonly reason: string },
   ): readonly Redacted[] {
     const erase = () => {
       const tape = at.need(ref);
@@ -94,19 +94,24 @@ export function entriesOn(at: Connection): EntriesInProcess {
     };
     const done = erasingImports(at, () => db.writeAndWipe(erase));
     crashPoint('redact/before-checkpoint');
-    const logEmptied = wipeFile(db);
+    const logEmptied = wipe && wipeFile(db);
     return done.map((one) => ({ ...one, logEmptied }));
   }
 
-  function redact(ref: Ref, point: Point, reason: string, o?: WriteOptions): Redacted;
-  function redact(ref: Ref, points: readonly Point[], reason: string, o?: WriteOptions): readonly Redacted[];
+  function redact(ref: Ref, point: Point, reason: string, o?: ErasureOptions): Redacted;
+  function redact(
+    ref: Ref,
+    points: readonly Point[],
+    reason: string,
+    o?: ErasureOptions,
+  ): readonly Redacted[];
   function redact(
     ref: Ref,
     what: Point | readonly Point[],
     reason: string,
-    o: WriteOptions = {},
+    o: ErasureOptions = {},
   ): Redacted | readonly Redacted[] {
-    assertOptions(o, fieldsOf.write, 'redact an entry of', at.named(ref));
+    assertOptions(o, fieldsOf['entries.redact'], 'redact an entry of', at.named(ref));
     if (typeof what === 'object') {
       assertArgument(what, 'list', `redact entries of '${at.named(ref)()}'`, 'the positions');
       return redactAll(ref, what, { ...o, reason });

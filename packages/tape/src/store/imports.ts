@@ -15,7 +15,7 @@ import { erasedBetween, homeHead } from '../tape/written.ts';
 import type { Connection } from './connection.ts';
 import type { InProcess } from './in-process.ts';
 import { keyedDrafts } from './keys.ts';
-import { assertArgument, assertOptions, fieldsOf } from './options.ts';
+import { assertArgument, assertOptions, type DiscardOptions, fieldsOf } from './options.ts';
 import type { DiscardedImports, Imports } from './store.ts';
 
 /** Makes `store.imports`. */
@@ -47,20 +47,21 @@ export function importsOn(at: Connection): InProcess<Imports> {
       return db.read(() => unfinishedImports(writer, realm, query));
     },
 
-    discard(ids: readonly string[]): DiscardedImports {
+    discard(ids: readonly string[], o: DiscardOptions = {}): DiscardedImports {
       assertArgument(ids, 'texts', 'discard imports', 'the ids');
-      const erased = discardAll(at, ids);
-      return { erased, wiped: erasedAt(db) === undefined || wipeFile(db) };
+      assertOptions(o, fieldsOf['imports.discard'], 'discard', 'imports');
+      const erased = discardAll(at, ids, o);
+      return { erased, wiped: o.wipe !== false && (erasedAt(db) === undefined || wipeFile(db)) };
     },
   };
 }
 
 /** Erases the content of staged sessions, in as many transactions as it needs, and returns how many entries lost it. */
-function discardAll({ db, writer }: Connection, ids: readonly string[]): number {
+function discardAll({ db, writer }: Connection, ids: readonly string[], o: DiscardOptions = {}): number {
   let erased = 0;
   for (const id of ids)
     for (let isWhole = false; !isWhole; ) {
-      const some = db.writeAndWipe(() => discardSome(writer, id));
+      const some = db.writeAndWipe(() => discardSome(writer, id, o));
       erased += some.erased;
       isWhole = some.isWhole;
     }

@@ -72,6 +72,24 @@ export interface AppendOptions extends WriteOptions {
   readonly settles?: string | undefined;
 }
 
+/** Options of `entries.redact`. */
+export interface ErasureOptions extends WriteOptions {
+  /**
+   * Whether to write the file anew at once (default true). What erases entries of many sessions leaves that to a last
+   * `imports.discard`, which does it for all: it takes as long as the file is large.
+   */
+  readonly wipe?: boolean | undefined;
+}
+
+/** Options of `imports.discard`. */
+export interface DiscardOptions {
+  /**
+   * Whether to write the file anew (default true). Without that, bytes of the content stay in the file until something is
+   * erased for good, as is enough for what sessions have, too.
+   */
+  readonly wipe?: boolean | undefined;
+}
+
 /** Options of `history.rewind`. */
 export interface RewindOptions extends WriteOptions {
   /** Why the session is rewound, for readers of the entry. */
@@ -130,6 +148,7 @@ interface OptionsOf {
   'entries.read': EntryQuery;
   'entries.blob': ByteRange;
   'entries.search': SearchQuery;
+  'entries.redact': ErasureOptions;
   'views.entries': ViewQuery;
   'views.ranges': RangeQuery;
   'history.rewind': RewindOptions;
@@ -145,6 +164,7 @@ interface OptionsOf {
   'live.read': LiveQuery;
   'imports.stage': StageInit;
   'imports.unfinished': UnfinishedQuery;
+  'imports.discard': DiscardOptions;
   'identities.resolve': ResolveOptions;
   'identities.link': LinkOptions;
   alias: Alias;
@@ -214,6 +234,7 @@ export const fieldsOf: { readonly [M in keyof OptionsOf]: Fields<OptionsOf[M]> }
     all: 'flag',
     deleted: 'flag',
   },
+  'entries.redact': { lease: 'object', wipe: 'flag' },
   'views.entries': { policy: true, at: true },
   'views.ranges': { at: true, from: 'count' },
   'history.rewind': { lease: 'object', mode: 'text' },
@@ -268,6 +289,7 @@ export const fieldsOf: { readonly [M in keyof OptionsOf]: Fields<OptionsOf[M]> }
   'live.read': { run: 'text', from: true },
   'imports.stage': { kind: 'text', title: 'text', ephemeral: 'flag', settings: 'object', keys: 'texts' },
   'imports.unfinished': { session: 'text', allRealms: 'flag' },
+  'imports.discard': { wipe: 'flag' },
   'identities.resolve': { address: 'text', init: 'object' },
   'identities.link': { init: 'object' },
   alias: { name: 'text', reason: 'text' },

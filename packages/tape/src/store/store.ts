@@ -41,8 +41,10 @@ import type { Ref } from '../tape/tape.ts';
 import type {
   AppendOptions,
   ByteRange,
+  DiscardOptions,
   DrainOptions,
   EntryQuery,
+  ErasureOptions,
   LeaseOptions,
   LinkOptions,
   RangeQuery,
@@ -231,13 +233,13 @@ export interface Entries {
    * hash chain still verifies. `SqliteTapeStore` also writes its file anew; see `Redacted.logEmptied`.
    * @throws TAPE_BAD_ENTRY, TAPE_UNSETTLED, TAPE_BUSY, TAPE_FENCED, TAPE_NO_ANCHOR, TAPE_NO_SEQ
    */
-  redact(ref: Ref, point: Point, reason: string, o?: WriteOptions): Awaitable<Redacted>;
+  redact(ref: Ref, point: Point, reason: string, o?: ErasureOptions): Awaitable<Redacted>;
   /** Redacts entries in one transaction, all or none; the file is written anew once. */
   redact(
     ref: Ref,
     points: readonly Point[],
     reason: string,
-    o?: WriteOptions,
+    o?: ErasureOptions,
   ): Awaitable<readonly Redacted[]>;
   /**
    * Returns what `redact` would erase, and what may still contain it then. Reads only.
@@ -487,7 +489,7 @@ export interface Imports {
    * an erasure before could not, with no ids too.
    * @throws TAPE_NO_SESSION for an id that was never staged, TAPE_EXISTS for a session that is published
    */
-  discard(ids: readonly string[]): Awaitable<DiscardedImports>;
+  discard(ids: readonly string[], o?: DiscardOptions): Awaitable<DiscardedImports>;
 }
 
 /** The receipt of `imports.discard`. */
