@@ -107,3 +107,27 @@ describe.each(Object.entries(copies))(
     });
   },
 );
+
+test('two sessions that say the same behind lost parents, each in the order of the other one, end the search for what is first', () => {
+  /** Records under ids of their own, the first of them behind another parent. */
+  const again = (records: readonly Raw[], name: string, parent: string | null): readonly Raw[] => {
+    const named = (id: unknown) => (typeof id === 'string' ? `${name}-${id}` : id);
+    return records.map((record, i) => ({
+      ...record,
+      uuid: named(record.uuid),
+      parentUuid: i === 0 ? parent : named(record.parentUuid),
+    }));
+  };
+  const [one, two] = [turn(1, null), turn(2, null)];
+  const files = [
+    [...one, ...again(two, 'b', 'lost')],
+    copyOf([...again(two, 'd', null), ...again(one, 'e', 'lost')]),
+  ];
+  for (const order of [files, files.toReversed()]) {
+    const store = openStore();
+    for (const file of [...order, ...order]) take(store, file);
+    const names = store.sessions.list({ all: true }).map(({ session }) => session);
+    expect(names.toSorted()).toEqual(['s-1', 's-2']);
+    expect([...store.verify()]).toEqual([]);
+  }
+});

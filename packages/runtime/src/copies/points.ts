@@ -108,8 +108,9 @@ export class Points {
     const known = this.#inside.get(step.said);
     if (before === this.#root) return known ?? next(before, step, isRejoined);
     const point = next(before, step, isRejoined);
-    // What precedes it may have been found to follow another one.
-    if (known === undefined || known.count < point.count) this.#inside.set(step.said, point);
+    // What precedes it may have been found to follow another one. What says the same again follows itself there, and would without end.
+    const isLater = known === undefined || known.count < point.count;
+    if (isLater && !isSaidBy(before, step.said)) this.#inside.set(step.said, point);
     return point;
   }
 }
@@ -120,6 +121,13 @@ function inSourceOrder(steps: readonly Step[], i: number): readonly Step[] {
   if (step === undefined || step.mark !== 'boundary' || step.kept !== undefined) return steps.slice(i, i + 1);
   const end = rest.findIndex(({ time }) => !(time < step.time));
   return [...rest.slice(0, end === -1 ? rest.length : end), step];
+}
+
+/** Whether something is said up to a point. */
+function isSaidBy(point: Point, said: string): boolean {
+  let at: Point | undefined = point;
+  while (at !== undefined && at.said !== said) at = at.before;
+  return at !== undefined;
 }
 
 /** Whether a compaction kept what follows it: the source has that before the compaction, and a copy has it behind it. */
