@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import {
+  appendFileSync,
   cpSync,
   existsSync,
   mkdirSync,
@@ -242,6 +243,25 @@ test('the line of a tool counts the edges that were concluded, and files without
     expect((await user.home.here(['log', '--derived', ...option])).stderr).toContain(
       `cannot use --derived with ${option[0]}`,
     );
+});
+
+test('an import counts the edges that it concludes, of one file or between several, and none of an earlier one', async () => {
+  const lost = (uuid: string) =>
+    transcript('s1', 1).replaceAll('s1-', uuid).replace('"parentUuid":null', '"parentUuid":"gone"');
+  using user = userWith({ [`${projects}/a/s1.jsonl`]: transcript('s1', 1) + lost('s1-x') });
+  const edges = async () => (await user.says('log', '--derived')).stdout.trim().split('\n').length;
+  expect([await user.imports(), await edges()]).toMatchObject([{ derived: 1 }, 1]);
+  appendFileSync(user.file('a/s1.jsonl'), lost('s1-y'));
+  expect([await user.imports(), await edges()]).toMatchObject([{ derived: 1 }, 2]);
+  writeFileSync(user.file('a/s5.jsonl'), transcript('s1', 1).replaceAll('s1', 's5'));
+  expect([await user.imports(), await edges()]).toMatchObject([{ derived: 1 }, 3]);
+  const title = JSON.stringify({ type: 'custom-title', customTitle: 'More', sessionId: 's1' });
+  appendFileSync(user.file('a/s1.jsonl'), `${title}\n`);
+  expect([await user.imports(), await edges()]).toMatchObject([{ entries: 1, derived: 0 }, 3]);
+  const other = lost('s9-z').replaceAll('s1', 's9');
+  const piped = async () => json(await user.home.here(['import', '-', '--json'], { stdin: other }));
+  expect([await piped(), await edges()]).toMatchObject([{ derived: 1 }, 4]);
+  expect(await piped()).toMatchObject({ derived: 0 });
 });
 
 test('a file that was moved, compressed or copied brings nothing twice, and one that is gone leaves its session', async () => {

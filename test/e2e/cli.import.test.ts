@@ -254,7 +254,7 @@ test('a transcript that ends with a call is an idle session: nothing is to do, a
   writeFileSync(file, records.map((record) => `${JSON.stringify(record)}\n`).join(''));
   expect(await home.tape(['import', file, '--as', 'old', '--json'])).toMatchObject({ code: 0 });
   expect((await home.here(['import', file, '--as', 'again'])).stdout).toContain(
-    '(0 off the path, 0 compactions, 1 call without a result; undo with: tape archive again)',
+    '(0 beside the conversation, 0 compactions, 1 call without a result; undo with: tape archive again)',
   );
   expect((await home.tape(['status', 'old'])).stdout).toMatch(/^old +idle +lifecycle active\n$/);
   expect((await home.tape([])).stdout).not.toContain('nterrupted');

@@ -44,6 +44,7 @@ export {
   realBeginning,
   standingOf,
 } from './discovery/index.ts';
+export { concludedIn } from './edges/concluded.ts';
 export { cleaner } from './export/clean-store.ts';
 export {
   resumeCommand,

@@ -37,7 +37,7 @@ const ofTranscript = {
   sessions: count('number of sessions that have it: one for each branch and subagent'),
   entries: count('number of new entries; 0 when all existed before'),
   repaired: count('tool calls without a result, answered as interrupted'),
-  derived: count('edges that no record names, concluded from the others'),
+  derived: count('edges that no record names, which this import concluded from others'),
   redacted: count('secrets that were replaced in new entries'),
   omitted: count('new entries that were too large, and say how large'),
   names: names('names of the sessions'),

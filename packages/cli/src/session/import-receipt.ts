@@ -106,7 +106,7 @@ export function receiptOf(brought: readonly Brought[], files: readonly FileImpor
       entries === 0
         ? `${name} has all records already: nothing to do`
         : [
-            `Imported ${name}: ${counted(entries, 'entry', 'entries')}${among} from ${counted(records, 'record')} (${off_path} off the path, ${counted(compactions, 'compaction')}, ${counted(repaired, 'call')} without a result${concluded}${replaced}${back})`,
+            `Imported ${name}: ${counted(entries, 'entry', 'entries')}${among} from ${counted(records, 'record')} (${off_path} beside the conversation, ${counted(compactions, 'compaction')}, ${counted(repaired, 'call')} without a result${concluded}${replaced}${back})`,
             ...besideLines(brought),
           ].join('\n'),
   };

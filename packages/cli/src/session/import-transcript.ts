@@ -121,7 +121,9 @@ export async function importTranscript(
   const name = as ?? plan.session;
   const why = nameFault(name);
   if (why !== undefined) throw cannotName(name, { named, fault: why });
+  const { concludedIn } = await import('@tapedeck/runtime/internal');
   return await writing(async (store) => {
+    const before = concludedIn(store).count;
     const sessions = await withProgress(context, (progress) =>
       withFile(named, () => reconcile(store, plan, { ...how, onAdded: progress('Adding entries') })),
     );
@@ -129,7 +131,7 @@ export async function importTranscript(
     if (refused !== undefined) throw refused;
     const [counts = noCounts] = plan.counts.values();
     const { bad, irregular } = plan;
-    const brought = { sessions, counts, derived: plan.derived.length, bad, irregular };
+    const brought = { sessions, counts, derived: concludedIn(store).count - before, bad, irregular };
     await say([brought], { named, context });
     return exit.done;
   }, writingOptions);

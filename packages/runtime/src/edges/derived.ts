@@ -4,6 +4,7 @@ import { derivedKind } from '../imported/derived-edges.ts';
 import { keyOf } from '../imported/keys.ts';
 import type { DerivedEdge, ImportPlan } from '../plan/plan.ts';
 import { appendBeside } from './beside.ts';
+import { concludedIn } from './concluded.ts';
 import { isBetween } from './edges.ts';
 
 /**
@@ -34,6 +35,7 @@ export function recordDerived(
   for (const of of there.keys()) if (!now.has(of)) say(of, { of, gone: true });
   if (drafts.length === 0) return;
   appendBeside(store, session, drafts);
+  concludedIn(store).count += edges.filter(({ of }) => !there.has(of)).length;
   const id = store.sessions.find(session)?.id;
   // A copy may begin with what follows a lost parent.
   if (id !== undefined) copiesIn(store).wrote(id);

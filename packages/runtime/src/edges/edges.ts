@@ -1,7 +1,7 @@
 /**
  * The tree of an import: `edges.ts` links sessions, `fork-of.ts` says where a conversation is forked, `merge-ended.ts`
  * merges subagents where their results came back, `cleared.ts` joins the sessions of a run that cleared, and `misplaced.ts`
- * and `returned.ts` delete sessions that have another place now. `derived.ts` notes edges that no record states, `titles.ts`
+ * and `returned.ts` delete sessions that have another place now. `derived.ts` notes edges that no record states, `concluded.ts` counts them, `titles.ts`
  * the titles, and `concluded-title.ts` those that no source gives. Imports `copies` and what lies below.
  */
 

@@ -3,6 +3,7 @@ import { type HomeStore, TapeError } from '@tapedeck/tape';
 import { isDeleted } from '@tapedeck/tape/internal';
 import type { LinkRequest, SessionLink } from '@tapedeck/tape/store';
 import { resemblanceIn } from '../copies/resemblance.ts';
+import { concludedIn } from './concluded.ts';
 import { isRefusal } from './refusal.ts';
 
 /** Makes an edge, unless a person has moved the session, or has deleted one of the two. */
@@ -21,6 +22,7 @@ export function link(store: HomeStore, child: string, parent: string | null, req
   resemblanceIn(store).forget(id);
   try {
     store.lineage.link(id, above?.id ?? null, request);
+    if (derived && placed?.derived !== true) concludedIn(store).count += 1;
   } catch (error) {
     // What was moved by hand can be in the way.
     const isInTheWay = error instanceof TapeError && error.code === 'TAPE_CONFLICT';

@@ -5,8 +5,6 @@ import { noCounts, type TranscriptCounts } from '../plan/transcript.ts';
 /** What was found in a file, or in a part of one. */
 export interface FoundInFile {
   readonly counts: TranscriptCounts;
-  /** Edges that no record names. */
-  readonly derived: number;
   /**
    * The places of lines that were left out, the first of them; the counts have all as `skipped`, and one that ends inside a
    * record as `truncated`.
@@ -20,7 +18,6 @@ export interface FoundInFile {
 export function bothOf(one: FoundInFile, rest: FoundInFile): FoundInFile {
   return {
     counts: combined(one.counts, rest.counts, 1),
-    derived: one.derived + rest.derived,
     bad: [...one.bad, ...rest.bad].slice(0, placesMax),
     irregular: [...one.irregular, ...rest.irregular].slice(0, placesMax),
   };
@@ -52,7 +49,6 @@ export function foundBefore(
   };
   return {
     counts: combined(all.counts, rest, -1),
-    derived: all.derived,
     bad: all.bad.filter((one) => !isBehind(one)),
     irregular: all.irregular.filter((one) => !isBehind(one)),
   };

@@ -13,6 +13,7 @@ import { formatError } from '../plan/format-error.ts';
 import type { OpenEnd } from '../plan/open-end.ts';
 import { recognise, type Source, type SourceEnd, type SourceTable } from '../sources/index.ts';
 import type { Conversation } from './conversations.ts';
+import type { Brought } from './file-import.ts';
 import { endPlanFault } from './plan-fault.ts';
 import { FileReading } from './read-file.ts';
 import { isOwn } from './tools.ts';
@@ -20,7 +21,7 @@ import { isOwn } from './tools.ts';
 /** What the end of a file brought, and what was found in all of it. */
 export interface Continued {
   readonly file: FoundFile;
-  readonly brought: FoundInFile & { readonly sessions: readonly Reconciled[] };
+  readonly brought: Brought;
 }
 
 /** A smaller file is read whole as fast. */
@@ -88,7 +89,7 @@ export async function continueConversation(
     const now: Source = { ...source, ...(await reading.read()), at };
     table.put([now]);
     const { session, key, name, ids, others: beside } = known;
-    const found = bothOf(known.before, reading.found({ counts: planned.counts, derived: 0, faults: [] }));
+    const found = bothOf(known.before, reading.found({ counts: planned.counts, faults: [] }));
     const others = beside.flatMap(({ conversation, id }): Reconciled[] => {
       const info = store.sessions.find(id);
       return info === undefined ? [] : [{ conversation, session: info.session, ...nothing }];
@@ -98,7 +99,8 @@ export async function continueConversation(
       { tool, table, source: now, handle, open: planned.end, records },
       { session, key, name, wrote, directories: [...directories], ids, found, others },
     );
-    return { file, brought: { sessions: [wrote, ...others], ...found } };
+    // What follows in a line concludes nothing.
+    return { file, brought: { sessions: [wrote, ...others], derived: 0, ...found } };
   } finally {
     handle.close();
   }

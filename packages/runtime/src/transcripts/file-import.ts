@@ -23,13 +23,15 @@ export interface FileImport {
 export interface Brought extends FoundInFile {
   /** Those of its conversations, also of such to which nothing was added. */
   readonly sessions: readonly Reconciled[];
+  /** Edges that no record names, which this import concluded: those of all files of a conversation are with its main one. */
+  readonly derived: number;
 }
 
 /** What was read of an open file, and what became of that. Pure. */
 export function importOf(
   { file, seen, reading }: Opened,
   plan: SourcePlan,
-  done: readonly Reconciled[],
+  { done, concluded }: { readonly done: readonly Reconciled[]; readonly concluded: number },
 ): FileImport {
   const key = plan.files.get(file.path);
   const keys = new Set(plan.conversations.filter((one) => one.file === key).map((one) => one.key));
@@ -38,9 +40,9 @@ export function importOf(
   const said = { file, seen: seen.as, ...(error !== undefined && { error }) };
   if (key === undefined) return said;
   const counts = plan.counts.get(key) ?? noCounts;
-  const derived = file.role === 'main' ? plan.derived.length : 0;
+  const derived = file.role === 'main' ? concluded : 0;
   const faults = plan.faults?.get(key) ?? [];
-  return { ...said, brought: { sessions, ...reading.found({ counts, derived, faults }) } };
+  return { ...said, brought: { sessions, derived, ...reading.found({ counts, faults }) } };
 }
 
 /** What can be wrong with one file, and with no other. */

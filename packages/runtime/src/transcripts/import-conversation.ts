@@ -2,6 +2,7 @@ import type { HomeStore } from '@tapedeck/tape';
 import { quote } from '@tapedeck/tape/internal';
 import type { OnProgress } from '@tapedeck/tape/store';
 import type { FoundFile } from '../discovery/index.ts';
+import { concludedIn } from '../edges/concluded.ts';
 import type { ReconcileOptions } from '../import/reconcile.ts';
 import type { Reconciled } from '../import/reconciled.ts';
 import { Reconciling } from '../import/reconciling.ts';
@@ -109,6 +110,7 @@ export async function importConversation(
       opened.filter(({ seen }) => isOther(seen)).flatMap(({ file }) => plan.files.get(file.path) ?? []),
     );
     const rewritten = (conversation: ConversationPlan) => apart.has(conversation.file);
+    const before = concludedIn(store).count;
     const reconciling = new Reconciling(store, plan, { ...how, rewritten, ...(clean && { clean }) });
     let done = reconciling.since(look);
     while (done === undefined) done = reconciling.since(await lookAtForgotten());
@@ -125,7 +127,8 @@ export async function importConversation(
       await record(table, opened, { at: now(), isBehind, lacks: filesOf(lacking) });
       if (lacking.length === 0) await rememberEnd(store, plan, { tool, done, opened, table });
     }
-    const brought = opened.map((one) => importOf(one, plan, done));
+    const concluded = concludedIn(store).count - before;
+    const brought = opened.map((one) => importOf(one, plan, { done, concluded }));
     return [...brought, ...[...failed].map(([file, error]) => ({ file, seen: 'new', error }) as const)];
   } catch (error) {
     if (!isFileError(error)) throw error;

@@ -99,9 +99,8 @@ export class FileReading implements SourceFile {
   /** What was found in it, by what became of its records; without faults of its lines, if they were not read. */
   found({
     counts,
-    derived,
     faults,
-  }: Pick<FoundInFile, 'counts' | 'derived'> & {
+  }: Pick<FoundInFile, 'counts'> & {
     /** Faults of records that show beside others alone. */
     readonly faults: readonly FaultyLine[];
   }): FoundInFile {
@@ -109,7 +108,7 @@ export class FileReading implements SourceFile {
     const { count, lines } = this.#irregular.found;
     const more = { skipped: counts.skipped + skipped, irregular: counts.irregular + count };
     const irregular = inOrder(lines, faults).map(irregularLine);
-    return { counts: { ...counts, glued, truncated, ...more }, derived, bad, irregular };
+    return { counts: { ...counts, glued, truncated, ...more }, bad, irregular };
   }
 
   /** What is to be recorded of it. */

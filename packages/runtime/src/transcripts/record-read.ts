@@ -68,7 +68,7 @@ export async function rememberEnd(
   const grows = conversations.find(({ key }) => key === end?.conversation);
   if (main === undefined || source === undefined || wrote === undefined || grows === undefined) return;
   const open = copyOf === undefined && isNamed === undefined ? end : undefined;
-  const { brought } = importOf(main, plan, done);
+  const { brought } = importOf(main, plan, { done, concluded: 0 });
   if (brought === undefined) return;
   const { sessions, ...found } = brought;
   const { key, name } = grows;
