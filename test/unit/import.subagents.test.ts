@@ -248,6 +248,51 @@ test('a subagent that knows what its parent knew begins with it also where its f
   expect(used.sessions.find(id ?? '')?.lifecycle).toBe('active');
 });
 
+test('a subagent that knows what a compaction of its parent kept is forked behind that, and counts none of it again', () => {
+  const usage = { output_tokens: 7 };
+  const preservedSegment = { headUuid: 'a1', tailUuid: 'a1', anchorUuid: 's1' };
+  const parent = [
+    person({ uuid: 'u1' }, 'look around'),
+    model({ uuid: 'a1', parent: 'u1' }, [says('I look')], { usage }),
+    {
+      ...{ ...person({ uuid: 'c1' }, ''), type: 'system', subtype: 'compact_boundary' },
+      ...{ logicalParentUuid: 'a1', compactMetadata: { preservedSegment } },
+    },
+    person({ uuid: 's1', parent: 'c1' }, 'looked around', { isCompactSummary: true }),
+    person({ uuid: 'u2', parent: 's1' }, 'look closer'),
+    model({ uuid: 'a2', parent: 'u2' }, [calls('t1', 'Task')], { usage }),
+    person({ uuid: 'r1', parent: 'a2' }, [returns('t1')], {
+      toolUseResult: { status: 'completed', agentId: 'x1' },
+    }),
+  ];
+  const forked: Records = [
+    { type: 'fork-context-ref', agentId: 'x1', parentSessionId: 's-1', parentLastUuid: 'u2' },
+    model({ uuid: 'fa1', id: 'fm1' }, [says('I know')], { ...inside, usage }),
+  ];
+  const store = importedAs(planned(parent, [{ id: 'x1', lines: lines(forked), meta: { toolUseId: 't1' } }]));
+  expect([...store.entries.read('agent-x1', { own: true, kind: 'message' })]).toHaveLength(1);
+  expect(store.sessions.calls().reduce((sum, { usage: { output } }) => sum + output, 0)).toBe(3 * 7);
+});
+
+test('a subagent that knows what its parent knew begins before a call that was open there, until a record names its own', () => {
+  const usage = { output_tokens: 7 };
+  const asked = [
+    person({ uuid: 'u1' }, 'look around'),
+    model({ uuid: 'a1', parent: 'u1' }, [calls('t1', 'Task')], { usage }),
+  ];
+  const forked: Records = [
+    { type: 'fork-context-ref', agentId: 'x1', parentSessionId: 's-1', parentLastUuid: 'a1' },
+    model({ uuid: 'fa1', id: 'fm1' }, [says('I know')], { ...inside, usage }),
+  ];
+  const unnamed = planned(asked, [{ id: 'x1', lines: lines(forked) }]);
+  const named = planned(asked, [{ id: 'x1', lines: lines(forked), meta: { toolUseId: 't1' } }]);
+  for (const plans of [[unnamed], [unnamed, named], [named]]) {
+    const store = importedAs(...plans);
+    expect([...store.entries.read('agent-x1', { own: true, kind: 'message' })]).toHaveLength(1);
+    expect(store.sessions.calls().reduce((sum, { usage: { output } }) => sum + output, 0)).toBe(2 * 7);
+  }
+});
+
 test('an id of a subagent that is a path names no session', () => {
   const plan = planned([asks], [{ id: '../../x', lines: lines(own) }]);
   expect(plan.conversations[1]?.name).toMatch(/^agent-[0-9a-f]{12}$/);

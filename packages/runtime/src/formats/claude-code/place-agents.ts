@@ -30,7 +30,7 @@ export function placeAgents(
       const before = context === undefined ? [] : contextOf(parent.spine, { context, call });
       const inherits = before.length > 0 ? ({ inherits: true } as const) : {};
       const edge = { key: parent.key, ...(call !== undefined && { call }), ...inherits };
-      const [agent, ...branches] = own.conversations.map((one) => behind(before, one));
+      const [agent, ...branches] = own.conversations.map((one) => behind(parent, before, one));
       if (agent === undefined) continue;
       const received = came && receivedIn(parent.spine, came);
       all.push({ ...agent, parent: edge, ...(received !== undefined && { received }) }, ...branches);
@@ -75,16 +75,25 @@ function contextOf(
   const at = spine.findLastIndex(({ meta }) => meta?.uuid === context);
   const result = spine.findIndex((draft) => call !== undefined && hasCall([draft], call));
   const message = result === -1 ? -1 : spine.findLastIndex(({ kind }, i) => i < result && kind === 'message');
-  const end = message === -1 || (at !== -1 && at < message) ? at + 1 : message;
+  let end = message === -1 || (at !== -1 && at < message) ? at + 1 : message;
+  // Nothing is forked between a call and its result.
+  while (end > 0 && spine[end]?.kind === 'tool-result') end -= 1;
   return spine.slice(0, end);
 }
 
-/** A conversation with what it knows from its parent before it. */
-function behind(before: readonly Draft[], one: ConversationPlan): ConversationPlan {
+/** A conversation with what it knows from its parent before it, and what is known of that. */
+function behind(
+  { keeps, exported }: ConversationPlan,
+  before: readonly Draft[],
+  one: ConversationPlan,
+): ConversationPlan {
   const { length } = before;
+  if (length === 0) return one;
   return {
     ...one,
     spine: [...before, ...one.spine],
+    keeps: new Map([...keeps, ...one.keeps]),
+    ...(exported !== undefined && { exported }),
     settled: length + one.settled,
     ...(one.shared !== undefined && { shared: length + one.shared }),
     asides: one.asides.map(({ draft, after }) => ({ draft, after: length + after })),
