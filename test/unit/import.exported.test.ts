@@ -285,6 +285,39 @@ test('an answer that says the same twice says it twice in another home', async (
   }
 });
 
+test('a subagent that knows what its parent knew counts nothing of an exported session again', async () => {
+  using store = openStore();
+  store.sessions.open('main');
+  store.entries.append('main', [user('First.'), assistant('One.', { usage: { input: 3, output: 5 } })]);
+  const call = { type: 'tool_use', id: 'toolu_1', name: 'Task', input: {} };
+  const asks = answer('Two.');
+  const { id, records } = continued(await exported(store, 'main'), prompt('There.'), {
+    ...asks,
+    message: { ...asks.message, content: [call] },
+  });
+  const bytes = (all: readonly JsonObject[]) =>
+    Buffer.from(all.map((one) => `${JSON.stringify(one)}\n`).join(''));
+  const own = { isSidechain: true, agentId: 'x1', sessionId: id };
+  const forked = [
+    {
+      type: 'fork-context-ref',
+      agentId: 'x1',
+      parentSessionId: id,
+      parentLastUuid: records.at(-2)?.uuid ?? '',
+    },
+    { ...answer('Three.'), ...own, uuid: 'fa1', parentUuid: null },
+  ];
+  const read = (all: readonly JsonObject[]) => parseJsonLines([bytes(all)], { file: 'file' }).records;
+  const agents = [{ id: 'x1', lines: read(forked), meta: { toolUseId: 'toolu_1' } }];
+  for (const added of [true, false]) {
+    const done = reconcile(store, planClaudeCode({ name: id, lines: read(records), agents }));
+    expect(done.map((one) => one.added > 0)).toEqual([added, added]);
+    expect([...store.entries.read('agent-x1', { own: true, kind: 'message' })]).toHaveLength(1);
+    expect(store.sessions.find('agent-x1')).toMatchObject({ parent: id, kind: 'subagent' });
+    expect(store.sessions.calls().reduce((sum, { usage }) => sum + usage.output, 0)).toBe(5 + 2 + 2);
+  }
+});
+
 test('an id that is no uuid names no file', async () => {
   using store = openStore();
   imported(store, continued({ id: 'demo', records: [] }, prompt('First.'), answer('One.')));

@@ -293,6 +293,43 @@ test('a subagent that knows what its parent knew begins before a call that was o
   }
 });
 
+test.each([
+  ['behind what the copy says itself', ['u2', 'a2'], 2],
+  ['where the copy has said nothing itself', ['a2'], 1],
+])(
+  'a subagent that knows what a copy under other ids knew counts nothing of its source again: %s',
+  (_, uuids, count) => {
+    const usage = { output_tokens: 7 };
+    const begun = [
+      person({ uuid: 'u1' }, 'look around'),
+      model({ uuid: 'a1', parent: 'u1' }, [says('I look')], { usage }),
+    ];
+    const renamed = (id: unknown) => (typeof id === 'string' ? `r-${id}` : id);
+    const copied = begun.map((one) => ({
+      ...{ ...one, uuid: renamed(one.uuid), parentUuid: renamed(one.parentUuid), sessionId: 's-2' },
+    }));
+    const own = [
+      person({ uuid: 'u2', parent: 'r-a1' }, 'look closer', { sessionId: 's-2' }),
+      model({ uuid: 'a2', parent: uuids.includes('u2') ? 'u2' : 'r-a1' }, [calls('t1', 'Task')], {
+        ...{ sessionId: 's-2', usage },
+      }),
+    ].filter(({ uuid }) => uuids.includes(uuid));
+    const forked: Records = [
+      { type: 'fork-context-ref', agentId: 'x1', parentSessionId: 's-2', parentLastUuid: 'a2' },
+      model({ uuid: 'fa1', id: 'fm1' }, [says('I know')], { ...inside, sessionId: 's-2', usage }),
+    ];
+    const agents = [{ id: 'x1', lines: lines(forked), meta: { toolUseId: 't1' } }];
+    const copy = planClaudeCode({ name: 's-2', lines: lines([...copied, ...own]), agents });
+    const store = importedAs(planned(begun), copy);
+    reconcile(store, copy);
+    expect([...store.entries.read('agent-x1', { own: true, kind: 'message' })]).toHaveLength(1);
+    expect(childrenOf(store, 's-2')).toEqual([['agent-x1', 't1', undefined]]);
+    expect(store.sessions.find('agent-x1')?.kind).toBe('subagent');
+    expect([...store.entries.read('agent-x1', { kind: 'message' })]).toHaveLength(count + 2);
+    expect(store.sessions.calls().reduce((sum, { usage: { output } }) => sum + output, 0)).toBe(3 * 7);
+  },
+);
+
 test('an id of a subagent that is a path names no session', () => {
   const plan = planned([asks], [{ id: '../../x', lines: lines(own) }]);
   expect(plan.conversations[1]?.name).toMatch(/^agent-[0-9a-f]{12}$/);

@@ -87,10 +87,11 @@ export class ConversationWriter {
     return this.#receipt({ ...nothing, session: session ?? id });
   }
 
-  /** Whether the session from which a conversation is forked has more of it than its base. */
+  /** Whether the session from which a conversation is forked has more of it than its base, or is the parent of a subagent. */
   #isShared(): boolean {
     const { from, conversation } = this.#writing;
-    return from !== undefined && sharedWith(this.#store, { ...from, conversation }).length > 0;
+    if (from === undefined || conversation.kind === 'subagent') return from !== undefined;
+    return sharedWith(this.#store, { ...from, conversation }).length > 0;
   }
 
   /** A new conversation of which the home has a part already, or all. */

@@ -64,7 +64,8 @@ export class KnownBeginnings {
     const isCopy = compactions.length > 0;
     if (whole.kind === 'main' && as === undefined && whole.base === undefined && !isCopy)
       this.#resumed = resumedFrom(store, plan, whole, origins);
-    const isOwn = whole.kind === 'main' || whole.kind === 'branch';
+    // A subagent that knows what its parent knew begins as that does.
+    const isOwn = whole.kind === 'main' || whole.kind === 'branch' || whole.parent?.inherits === true;
     const found = isCopy
       ? compactions.reduce(behindCompaction, whole)
       : this.#resumed !== undefined && isOwn
