@@ -294,11 +294,12 @@ test('a subagent that knows what its parent knew begins before a call that was o
 });
 
 test.each([
-  ['behind what the copy says itself', ['u2', 'a2'], 2],
-  ['where the copy has said nothing itself', ['a2'], 1],
+  ['behind what the copy says itself', ['u2', 'a2'], 2, false],
+  ['where the copy has said nothing itself', ['a2'], 1, false],
+  ['where its file came before its call', ['u2', 'a2'], 2, true],
 ])(
   'a subagent that knows what a copy under other ids knew counts nothing of its source again: %s',
-  (_, uuids, count) => {
+  (_, uuids, count, isFirst) => {
     const usage = { output_tokens: 7 };
     const begun = [
       person({ uuid: 'u1' }, 'look around'),
@@ -313,14 +314,19 @@ test.each([
       model({ uuid: 'a2', parent: uuids.includes('u2') ? 'u2' : 'r-a1' }, [calls('t1', 'Task')], {
         ...{ sessionId: 's-2', usage },
       }),
-    ].filter(({ uuid }) => uuids.includes(uuid));
+    ].filter(({ uuid }) => uuids.includes(String(uuid)));
     const forked: Records = [
       { type: 'fork-context-ref', agentId: 'x1', parentSessionId: 's-2', parentLastUuid: 'a2' },
       model({ uuid: 'fa1', id: 'fm1' }, [says('I know')], { ...inside, sessionId: 's-2', usage }),
     ];
     const agents = [{ id: 'x1', lines: lines(forked), meta: { toolUseId: 't1' } }];
     const copy = planClaudeCode({ name: 's-2', lines: lines([...copied, ...own]), agents });
-    const store = importedAs(planned(begun), copy);
+    // Its file may come before its call.
+    const uncalled = planClaudeCode({
+      ...{ name: 's-2', lines: lines([...copied, ...own.slice(0, -1)]) },
+      agents: [{ id: 'x1', lines: lines(forked) }],
+    });
+    const store = importedAs(planned(begun), ...(isFirst ? [uncalled] : []), copy);
     reconcile(store, copy);
     expect([...store.entries.read('agent-x1', { own: true, kind: 'message' })]).toHaveLength(1);
     expect(childrenOf(store, 's-2')).toEqual([['agent-x1', 't1', undefined]]);

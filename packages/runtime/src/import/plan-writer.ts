@@ -79,10 +79,11 @@ export class PlanWriter {
   write(given: ConversationPlan): void {
     if (this.#written.has(given.key)) return;
     const { known, as, origins } = this.#writing;
+    const conversation = known.behind(given);
     const over = this.placed(given.parent?.key ?? '');
     if (over !== undefined && as === undefined)
-      deleteMisplaced(this.#store, this.#plan, given, { written: over.session, origins });
-    this.#write(given, known.behind(given));
+      deleteMisplaced(this.#store, this.#plan, conversation, { written: over.session, origins });
+    this.#write(given, conversation);
   }
 
   /**
