@@ -207,3 +207,25 @@ test('a session of which what is beside its conversation came first is a fork of
   expect(told(store)).toEqual(told(take(openStore(), ['s-1', source], ['s-2', copied])));
   expect(store.sessions.find('s-2')?.parent).toBe('s-1');
 });
+
+test('a session whose journal says first how a subagent ended is a fork of its source, and gets the report then', () => {
+  const store = take(openStore(), ['s-1', source]);
+  const linesOf = (records: readonly Raw[]) => parseJsonLines([Buffer.from(jsonl(records))]).records;
+  const journal = { key: 'cc:journal:w1:1', value: { type: 'result', agentId: 's-2' } };
+  const agent = { id: 's-2', lines: linesOf(agentOf('s-2', 30)), workflow: 'w1' };
+  const main = [...of('s-2', begun), ...called('s-2', 'a2', 20)];
+  const started = main.map((one) => {
+    const { agentId, ...about } = Object(one.toolUseResult);
+    return agentId === undefined ? one : { ...one, toolUseResult: { ...about, runId: 'w1' } };
+  });
+  for (const records of [[], started]) {
+    const lines = records.length === 0 ? [] : linesOf(records);
+    reconcile(store, planClaudeCode({ name: 's-2', lines, agents: [agent], beside: [journal] }));
+    const delivery = records.length === 0 ? {} : { delivery: 'merged' };
+    expect(store.sessions.find('agent-s-2')).toMatchObject({ kind: 'subagent', ...delivery });
+  }
+  expect(told(store).stored).toBe(4);
+  expect(store.sessions.find('s-2')?.parent).toBe('s-1');
+  expect(store.sessions.find('agent-s-2')).toMatchObject({ parent: 's-2', spawnCall: 's-2-t' });
+  expect([...store.verify()]).toEqual([]);
+});

@@ -30,6 +30,8 @@ export function mergeEnded(
       written === undefined
         ? undefined
         : store.sessions.find(parentSession(store, plan, conversation, { session, written }));
+    // What stands for its parent until that comes takes no report: that may be a fork, which takes its place.
+    if (above !== undefined && showsNothing(store, above.id)) continue;
     const isHere = above !== undefined && withAncestors(store, child.parentId).includes(above.id);
     // Where its parent was not known before, the merge is in what stood for that, and stays the only one.
     if (isHere ? isMerged(store, child) : child.delivery !== undefined) continue;
@@ -47,6 +49,10 @@ export function mergeEnded(
       if (!isRefusal(error)) throw error;
     }
   }
+}
+
+function showsNothing(store: HomeStore, id: string): boolean {
+  return [...store.entries.read(id, { kind: 'message', limit: 1 })].length === 0;
 }
 
 /** Whether a session was merged, and no import took that back: by a rewind of what got it, or with the end of a branch. */
