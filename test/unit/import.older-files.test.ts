@@ -252,6 +252,31 @@ const viewsOf = (store: SqliteTapeStore) =>
     .map(({ id: own }) => textOf(view(store.views.entries(own)).messages));
 
 describe('an older file of a session', () => {
+  test.each([
+    ['has a part of that', 5],
+    ['has nothing of that', 3],
+  ])(
+    'gives none of its sessions a title that they had before a /clear in it, where it %s',
+    async (_, end) => {
+      const { newer, older, store, read, other } = places();
+      const titled = (customTitle: string) => ({ type: 'custom-title', customTitle, sessionId: id });
+      const [u1 = {}, a1 = {}, u2 = {}, a2 = {}] = records;
+      const all = [u1, a1, titled('The plan'), { ...u2, parentUuid: null }, a2, titled('What is done')];
+      writeFileSync(older, jsonl(all.slice(0, end - 1)));
+      await read(older);
+      writeFileSync(newer, jsonl(all));
+      await read(newer);
+      const titles = () => store.sessions.list({ titles: true }).map(({ title }) => title);
+      expect(titles()).toEqual(['What is done', 'What is done']);
+      const heads = () => store.sessions.list().map(({ head }) => head);
+      const before = heads();
+      writeFileSync(older, jsonl(all.slice(0, end)));
+      for (const path of [older, newer, older]) await read(path, other);
+      expect(titles()).toEqual(['What is done', 'What is done']);
+      expect(heads()).toEqual(before);
+    },
+  );
+
   test('gives it no title that it had before', async () => {
     const { newer, older, store, read } = places();
     const begun = [...records.slice(0, 2), titled('The first title')];

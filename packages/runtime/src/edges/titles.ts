@@ -8,8 +8,14 @@ const keyPrefix = 'import:title';
 /**
  * Gives a session the title that its source has now, where it was created with another one. That of a rename, which a
  * person gave it, comes before both.
+ * @param isEarlier asked where the session has another one: whether its source had that later
  */
-export function saveTitle(store: HomeStore, session: string, title: string | undefined): void {
+export function saveTitle(
+  store: HomeStore,
+  session: string,
+  title: string | undefined,
+  isEarlier: () => boolean,
+): void {
   const line = title === undefined ? undefined : titleLine(title);
   if (line === undefined) return;
   const own = importedTitles(store, session);
@@ -21,7 +27,7 @@ export function saveTitle(store: HomeStore, session: string, title: string | und
     own.length === 0
       ? titleLine(store.sessions.find(session)?.title ?? '') === line
       : JSON.stringify(last?.payload) === JSON.stringify(draft.payload);
-  if (!isSaid) appendBeside(store, session, [draft]);
+  if (!isSaid && !isEarlier()) appendBeside(store, session, [draft]);
 }
 
 /** The titles that a session got from its source, in order. */

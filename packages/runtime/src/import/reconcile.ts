@@ -22,6 +22,7 @@ import { refusalOf } from '../imported/forgotten.ts';
 import { Origins } from '../imported/origins.ts';
 import type { ConversationPlan, ImportPlan } from '../plan/plan.ts';
 import { KnownBeginnings } from './known-beginnings.ts';
+import { olderTitles } from './older-titles.ts';
 import { PlanWriter } from './plan-writer.ts';
 import { nothing, type Reconciled } from './reconciled.ts';
 
@@ -87,11 +88,12 @@ export function reconcileOnce(
   if (as === undefined) deleteReturned(store, plan, sessions, clean);
   write(plan.conversations.slice(count));
   // Titles and reports are content of the source, too.
+  const isEarlier = olderTitles(store, plan, writer.done);
   for (const one of writer.done) {
     const isNothing = !one.created && one.added === 0;
     // The title of an older copy may be one that the session had before.
     if (isTaken(one) && (one.isBehind !== true || !isNothing))
-      saveTitle(store, one.session, writer.titleOf(one.conversation));
+      saveTitle(store, one.session, writer.titleOf(one.conversation), () => isEarlier(one.conversation));
   }
   mergeEnded(store, plan, (key) => placed(key)?.session);
   copies.end();
