@@ -13,7 +13,8 @@ import {
   user,
   view,
 } from '@tapedeck/tape';
-import { omit, treeParentOf } from '@tapedeck/tape/internal';
+import { isObject, omit, treeParentOf } from '@tapedeck/tape/internal';
+import { wrapStore } from '@tapedeck/tape/store';
 import { describe, expect, test } from 'vitest';
 import { countedIds } from '../support/ids.ts';
 import { openStore } from '../support/store.ts';
@@ -316,6 +317,65 @@ test('a subagent that knows what its parent knew counts nothing of an exported s
     expect(store.sessions.find('agent-x1')).toMatchObject({ parent: id, kind: 'subagent' });
     expect(store.sessions.calls().reduce((sum, { usage }) => sum + usage.output, 0)).toBe(5 + 2 + 2);
   }
+});
+
+describe('an export of a continuation, in a home that has the session which was exported first alone,', () => {
+  /** A home with that session; what follows has other ids in each home. */
+  function homeOf(prefix: string): SqliteTapeStore {
+    const [first, later] = [countedIds(), countedIds(prefix)];
+    let isBegun = false;
+    const store = openStore(':memory:', { newId: () => (isBegun ? later() : first()) });
+    store.sessions.open('main');
+    store.entries.append('main', [user('First.'), assistant('One.', { usage: { input: 3, output: 5 } })]);
+    isBegun = true;
+    return store;
+  }
+
+  /** What Claude Code made of an export there, and of an export of that. */
+  async function madeThere() {
+    using there = homeOf('01JE');
+    const first = continued(await exported(there, 'main'), prompt('Two?'), answer('Two.'));
+    imported(there, first);
+    const given = await exported(there, first.id);
+    return { first, given, second: continued(given, prompt('Three?'), answer('Three.')) };
+  }
+
+  test.each([
+    ['alone', ['given']],
+    ['once it went on', ['second']],
+    ['behind the continuation itself', ['first', 'second']],
+    ['before the continuation itself', ['second', 'first']],
+    ['in pieces', ['given', 'second', 'first']],
+  ] as const)('is a fork of that, and counts nothing again: %s', async (_, names) => {
+    const made = await madeThere();
+    using store = homeOf('01JF');
+    for (const name of names) imported(store, made[name]);
+    const answers = names.includes('second') ? 2 : 1;
+    const output = store.sessions.calls().reduce((sum, { usage }) => sum + usage.output, 0);
+    expect(output).toBe(5 + 2 * answers);
+    for (const text of ['First.', 'One.', 'Two?', 'Two.'])
+      expect([text, stored(store).filter((one) => one.includes(`"${text}"`)).length]).toEqual([text, 1]);
+    const before = stored(store);
+    for (const name of names) expect(imported(store, made[name])).toMatchObject([{ added: 0 }]);
+    expect(stored(store)).toEqual(before);
+    expect([...store.verify()]).toEqual([]);
+  });
+
+  test('stays one when the continuation comes from there', async () => {
+    const { given, second } = await madeThere();
+    using store = homeOf('01JF');
+    imported(store, given);
+    // The session that was exported is here, too, by now.
+    const found = given.records.find(({ tapedeck }) => isObject(tapedeck))?.tapedeck;
+    const id = isObject(found) ? String(found.session) : '';
+    using later = openStore(':memory:', { newId: () => id });
+    later.sessions.open('exported');
+    const pieces = wrapStore(store, ({ method, args, act }) =>
+      method === 'sessions.find' && args[0] === id ? later.sessions.find(id) : act(),
+    ) as SqliteTapeStore;
+    expect(imported(pieces, second)).toMatchObject([{ session: given.id, added: 2 }]);
+    expect(store.sessions.find(given.id)?.parent).toBe('main');
+  });
 });
 
 test('an id that is no uuid names no file', async () => {

@@ -49,19 +49,25 @@ export function countedElsewhere(
 
 /**
  * The tokens that others than a session (`own`) have counted of what a conversation has: those that begin with the same answer,
- * its source and its copies.
+ * its source and its copies, and those that continue the same exported session.
  */
 function countsElsewhere(
   store: HomeStore,
-  plan: Pick<ImportPlan, 'format' | 'session' | 'copyOf' | 'conversations' | 'derived'>,
+  plan: Pick<ImportPlan, 'format' | 'session' | 'copyOf' | 'exportOf' | 'conversations' | 'derived'>,
   { key, spine, base }: ConversationPlan,
   own: string | undefined,
 ): readonly Counted[] {
   const copies = copiesIn(store);
-  const { format, session, copyOf, conversations, derived } = plan;
+  const { format, session, copyOf, exportOf, conversations, derived } = plan;
   // It may have been made of what follows a `/clear` in its source, or of a branch of that.
   const beside = copyOf === undefined ? [] : copies.tools.branchesOf(sourceOf(format, copyOf));
-  const source = [sourceNamedBy(store, plan)?.id, ...beside.map(([id]) => id)];
+  // Of two that continue one exported session, one may have been made of an export of the other.
+  const continuing = copies.tools.continuing(exportOf).filter(({ id }) => id !== own);
+  const source = [
+    sourceNamedBy(store, plan)?.id,
+    ...beside.map(([id]) => id),
+    ...continuing.map(({ id }) => id),
+  ];
   // Behind a base its first answer is another one, and so it is in the file of a copy that begins at a compaction.
   const whole = conversations.find((one) => one.key === key)?.spine ?? [];
   // A copy of it may begin with what follows a lost parent.

@@ -20,7 +20,7 @@ export async function* writeClaudeCode(
   source: ExportSource,
   place: Transcript,
 ): AsyncGenerator<string, number> {
-  const writer = new RecordWriter(source, place);
+  const writer = new RecordWriter(source, place, await forkedFrom(source));
   let count = 0;
   for (const turn of await turnsOf(source, { provider: 'anthropic.messages' })) {
     if (turn.kind === 'said') count += 1;
@@ -50,12 +50,15 @@ class RecordWriter {
   readonly #written = new Map<SaidTurn, readonly string[]>();
   /** The hashes of messages without a record, which the next record names. */
   readonly #passed: string[] = [];
+  /** The sessions from which this one was forked, which the first record names. */
+  readonly #from: string[];
   #last: string | null = null;
   #prompt: string | undefined;
 
-  constructor(source: ExportSource, place: Transcript) {
+  constructor(source: ExportSource, place: Transcript, from: readonly string[]) {
     this.#source = source;
     this.#place = place;
+    this.#from = [...from];
   }
 
   get isEmpty(): boolean {
@@ -229,6 +232,7 @@ class RecordWriter {
         message: isObject(fields.message) ? fields.message : undefined,
         // The text between two turns may be no record of a draft.
         passed: again ? [] : this.#passed.splice(0),
+        from: this.#from.splice(0),
       }),
     };
   }
@@ -251,6 +255,16 @@ class RecordWriter {
     this.#taken.add(uuid);
     return uuid;
   }
+}
+
+/** The sessions from which a session was forked, by their ids, the nearest first. */
+async function forkedFrom({ store, info }: ExportSource): Promise<readonly string[]> {
+  const ids: string[] = [];
+  for (let at = info.parentId; at !== undefined && !ids.includes(at); ) {
+    ids.push(at);
+    at = (await store.sessions.find(at))?.parentId;
+  }
+  return ids;
 }
 
 const noTokens = { input: 0, output: 0, reasoning: 0, cacheRead: 0, cacheWrite: 0 };

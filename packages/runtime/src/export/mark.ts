@@ -4,8 +4,8 @@ import { contentSum } from '../plan/exported.ts';
 
 /**
  * What a record of another program says of the entry that it was made of: the session and the hash of the entry, those of the
- * messages before it that have no record, and of a boundary its state. The sum of the message, if it has one, shows later
- * whether it was changed.
+ * messages before it that have no record, of a boundary its state, and of the first record the sessions from which that was
+ * forked. The sum of the message, if it has one, shows later whether it was changed.
  */
 export function markOf(
   session: string,
@@ -13,12 +13,18 @@ export function markOf(
   {
     message,
     passed = [],
-  }: { readonly message?: JsonObject | undefined; readonly passed?: readonly string[] },
+    from = [],
+  }: {
+    readonly message?: JsonObject | undefined;
+    readonly passed?: readonly string[];
+    readonly from?: readonly string[];
+  },
 ): JsonObject {
   const state = entry.meta.source === 'import' ? undefined : stateOf(entry);
   return {
     session,
     entry: entry.hash,
+    ...(from.length > 0 && { from }),
     ...(passed.length > 0 && { passed }),
     ...(state !== undefined && { state }),
     ...(message !== undefined && { sum: contentSum(message) }),

@@ -2,6 +2,7 @@ import type { HomeStore } from '@tapedeck/tape';
 import type { HomeHead } from '@tapedeck/tape/internal';
 import type { ImportPlan } from '../plan/plan.ts';
 import { bothOf } from './append-drafts.ts';
+import { withExportHere } from './export-here.ts';
 import { isCode, triesMax } from './overtaken.ts';
 import { type ReconcileOptions, reconcileOnce } from './reconcile.ts';
 import type { Reconciled } from './reconciled.ts';
@@ -21,9 +22,9 @@ export class Reconciling {
 
   constructor(store: HomeStore, plan: ImportPlan, options: ReconcileOptions) {
     this.#store = store;
-    this.#plan = plan;
+    this.#plan = withExportHere(store, plan);
     this.#options = options;
-    this.#traces = new Traces(store, plan);
+    this.#traces = new Traces(store, this.#plan);
   }
 
   /**

@@ -111,6 +111,8 @@ export interface ImportPlan {
   readonly clearedFrom?: string;
   /** The session, by its id, that an export wrote the beginning of this one from. */
   readonly exportOf?: string;
+  /** The sessions, by their ids, from which that was forked, the nearest first. */
+  readonly exportFrom?: readonly string[];
   /** The entries of that, by their hashes, of which the export wrote nothing, since nothing was left of them. */
   readonly passedOver?: ReadonlySet<string>;
   readonly conversations: readonly ConversationPlan[];

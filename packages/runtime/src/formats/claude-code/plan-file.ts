@@ -42,7 +42,7 @@ export function emptyOf({ key, kind, name, file = key }: FileKey): ConversationP
 
 /** The conversations of one file, parents first. */
 export interface FilePlan
-  extends Pick<ImportPlan, 'conversations' | 'derived' | 'exportOf' | 'passedOver' | 'end'> {
+  extends Pick<ImportPlan, 'conversations' | 'derived' | 'exportOf' | 'exportFrom' | 'passedOver' | 'end'> {
   readonly reading: ReadingCounts;
   /** The first faults of its records. */
   readonly faults: readonly FaultyLine[];
@@ -68,7 +68,7 @@ export function planFile(
   );
   const conversations: ConversationPlan[] = [];
   const written = new Set<string>();
-  const exportOf = records.find(({ mark }) => mark !== undefined)?.mark?.session;
+  const { session: exportOf, from: exportFrom } = records.find(({ mark }) => mark !== undefined)?.mark ?? {};
   const marks = marksOf(records, exportOf);
   let before: ConversationPlan | undefined;
   let end: OpenEnd | undefined;
@@ -114,6 +114,7 @@ export function planFile(
   return {
     ...{ conversations, derived, reading: readingCounts(chain, paths, faults), faults: faults.lines },
     ...(exportOf !== undefined && { exportOf, passedOver: passedIn(records, exportOf) }),
+    ...(exportFrom !== undefined && { exportFrom }),
     ...(end !== undefined && exportOf === undefined && { end }),
   };
 }

@@ -92,6 +92,7 @@ export function planClaudeCode({
     ...(copyOf !== undefined && { copyOf }),
     ...(clearedFrom !== undefined && { clearedFrom }),
     ...(top.exportOf !== undefined && { exportOf: top.exportOf }),
+    ...(top.exportFrom !== undefined && { exportFrom: top.exportFrom }),
     ...(top.passedOver !== undefined && { passedOver: top.passedOver }),
     conversations: placed.conversations,
     derived: [...top.derived, ...placed.derived],
