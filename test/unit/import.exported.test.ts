@@ -340,13 +340,13 @@ describe('an export of a continuation, in a home that has the session which was 
     return { first, given, second: continued(given, prompt('Three?'), answer('Three.')) };
   }
 
-  test.each([
+  test.each<[string, ('first' | 'given' | 'second')[]]>([
     ['alone', ['given']],
     ['once it went on', ['second']],
     ['behind the continuation itself', ['first', 'second']],
     ['before the continuation itself', ['second', 'first']],
     ['in pieces', ['given', 'second', 'first']],
-  ] as const)('is a fork of that, and counts nothing again: %s', async (_, names) => {
+  ])('is a fork of that, and counts nothing again: %s', async (_, names) => {
     const made = await madeThere();
     using store = homeOf('01JF');
     for (const name of names) imported(store, made[name]);
