@@ -25,8 +25,13 @@ interface Transcript {
   readonly records: readonly JsonObject[];
 }
 
-async function exported(store: SqliteTapeStore, session: string, at?: number): Promise<Transcript> {
-  const options = { format: 'claude-code', project: '/', ...(at !== undefined && { at }) } as const;
+async function exported(
+  store: SqliteTapeStore,
+  session: string,
+  at?: number,
+  project = '/',
+): Promise<Transcript> {
+  const options = { format: 'claude-code', project, ...(at !== undefined && { at }) } as const;
   const pieces = exportSession(store, session, options);
   let text = '';
   for (;;) {
@@ -317,6 +322,54 @@ test('a subagent that knows what its parent knew counts nothing of an exported s
     expect(store.sessions.find('agent-x1')).toMatchObject({ parent: id, kind: 'subagent' });
     expect(store.sessions.calls().reduce((sum, { usage }) => sum + usage.output, 0)).toBe(5 + 2 + 2);
   }
+});
+
+describe.each(['as it was', 'that went on here'])('a session %s, exported to two projects,', (how) => {
+  /** The real transcript, and the exports of its session. */
+  async function filesOf(): Promise<Readonly<Record<string, Transcript>>> {
+    using store = openStore();
+    const id = '11111111-2222-4333-8444-555555555555';
+    const real = continued({ id, records: [] }, prompt('First.'), answer('One.'));
+    const moved = real.records.map((record) => ({ ...record, cwd: '/srv/acme', gitBranch: 'main' }));
+    imported(store, { id, records: moved });
+    if (how !== 'as it was')
+      store.entries.append(id, [user('Here.'), assistant('Two.', { usage: { input: 3, output: 5 } })]);
+    return {
+      real: { id, records: moved },
+      here: await exported(store, id, undefined, '/srv/here'),
+      there: await exported(store, id, undefined, '/srv/there'),
+    };
+  }
+
+  test.each([
+    ['here', 'there'],
+    ['there', 'real', 'here'],
+    ['real', 'here', 'there'],
+    ['here', 'there', 'real'],
+  ])('is stored once in a home that lost it, however often it is read: %s, %s, %s', async (...names) => {
+    const files = await filesOf();
+    using home = openStore(':memory:', { newId: countedIds('01JE') });
+    const take = () => {
+      for (const name of names) if (name !== undefined) imported(home, files[name] ?? never());
+    };
+    take();
+    for (const text of ['First.', 'One.', ...(how === 'as it was' ? [] : ['Here.', 'Two.'])]) {
+      const having = stored(home).filter((one) => one.includes('"role"') && one.includes(`"${text}"`));
+      expect([text, having.length]).toEqual([text, 1]);
+    }
+    const output = home.sessions.calls().reduce((sum, { usage }) => sum + usage.output, 0);
+    expect(output).toBe(how === 'as it was' ? 2 : 2 + 5);
+    // Where it was said is not where it continues.
+    const places = [...home.entries.read(files.here?.id ?? '', { kind: 'message' })].map(
+      ({ meta }) => meta.place,
+    );
+    expect(places.slice(0, 2)).toEqual(
+      places.slice(0, 2).map(() => ({ cwd: '/srv/acme', git: { branch: 'main' } })),
+    );
+    const all = stored(home);
+    take();
+    expect(stored(home)).toEqual(all);
+  });
 });
 
 describe('an export of a continuation, in a home that has the session which was exported first alone,', () => {

@@ -3,9 +3,9 @@ import { isObject } from '@tapedeck/tape/internal';
 import { contentSum } from '../plan/exported.ts';
 
 /**
- * What a record of another program says of the entry that it was made of: the session and the hash of the entry, those of the
- * messages before it that have no record, of a boundary its state, and of the first record the sessions from which that was
- * forked. The sum of the message, if it has one, shows later whether it was changed.
+ * What a record of another program says of the entry that it was made of: the session, the hash of the entry and where it was
+ * said, the hashes of the messages before it that have no record, of a boundary its state, and of the first record the sessions
+ * from which that was forked. The sum of the message, if it has one, shows later whether it was changed.
  */
 export function markOf(
   session: string,
@@ -24,6 +24,7 @@ export function markOf(
   return {
     session,
     entry: entry.hash,
+    place: isObject(entry.meta.place) ? entry.meta.place : {},
     ...(from.length > 0 && { from }),
     ...(passed.length > 0 && { passed }),
     ...(state !== undefined && { state }),

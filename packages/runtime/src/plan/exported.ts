@@ -11,6 +11,8 @@ import { sha256 } from '@tapedeck/tape/store';
 export interface ExportedMark {
   readonly session: string;
   readonly entry?: string;
+  /** Where it was said, empty where that is not known: the record has the place in which the session continues. */
+  readonly place?: JsonObject;
   readonly from?: readonly string[];
   /** The hashes of messages that were shown before it, and of which nothing was left to write. */
   readonly passed?: readonly string[];
@@ -26,11 +28,12 @@ export function contentSum({ content = null }: JsonObject): string {
 /** The mark in a record; undefined for a record that no export wrote, or that was changed since. */
 export function exportedMark({ tapedeck, message }: JsonObject): ExportedMark | undefined {
   if (!isObject(tapedeck) || typeof tapedeck.session !== 'string') return undefined;
-  const { session, entry, from, passed, state, sum } = tapedeck;
+  const { session, entry, place, from, passed, state, sum } = tapedeck;
   if (isObject(message) && sum !== contentSum(message)) return undefined;
   return {
     session,
     ...(typeof entry === 'string' && { entry }),
+    ...(isObject(place) && { place }),
     ...(Array.isArray(from) && { from: from.map(String) }),
     ...(Array.isArray(passed) && { passed: passed.map(String) }),
     ...(isObject(state) && { state }),

@@ -122,14 +122,22 @@ export function asideDraft(record: CodeRecord, key: string = record.key): Draft 
  * is that of the import.
  */
 function origin(
-  { raw, uuid, around = {} }: CodeRecord,
+  { raw, uuid, mark, around = {} }: CodeRecord,
   more: { readonly [field: string]: Json | undefined } = {},
 ): Meta {
   const said = (name: string) => text(raw[name]) ?? text(around[name]);
   const [cwd, branch, version] = [said('cwd'), said('gitBranch'), said('version')];
   const git = branch === undefined ? undefined : { branch };
-  const place = cwd === undefined && git === undefined ? undefined : known({ cwd, git });
-  return known({ source: 'import', ...more, uuid, place, version, timestamp: text(raw.timestamp) });
+  const place = mark?.place ?? known({ cwd, git });
+  const isKnown = Object.keys(place).length > 0;
+  return known({
+    source: 'import',
+    ...more,
+    uuid,
+    place: isKnown ? place : undefined,
+    version,
+    timestamp: text(raw.timestamp),
+  });
 }
 
 function known(fields: { readonly [field: string]: Json | undefined }): JsonObject & { summary?: string } {
