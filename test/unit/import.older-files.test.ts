@@ -157,6 +157,29 @@ describe('an older file of a session hides nothing that a newer one brought', ()
     expect(textsOf(store)).toEqual(before);
   });
 
+  test('and makes no session of a branch to whose end the user has returned since', async () => {
+    const { newer, older, store, read, other } = places();
+    const [u1 = {}, a1 = {}, u2 = {}, a2 = {}, u3 = {}, a3 = {}] = records;
+    const begun = [u1, a1, u2, a2, { ...u3, parentUuid: 'a1' }, a3];
+    const returned = [
+      person({ uuid: 'u4', parent: 'a2' }, 'do more'),
+      model({ uuid: 'a4', parent: 'u4' }, [says('did more')]),
+    ].map((one) => ({ ...one, sessionId: id, timestamp: '2026-03-01T10:00:09.000Z' }));
+    writeFileSync(older, jsonl(begun));
+    writeFileSync(newer, jsonl([...begun, ...returned]));
+    for (const path of [older, newer]) await read(path);
+    const before = store.changes();
+    const { done } = await read(older, other);
+    expect(done.flatMap(({ brought }) => brought?.sessions ?? [])).toMatchObject([
+      { added: 0, isBehind: true },
+      { session: id, added: 0, isBehind: true },
+    ]);
+    expect(store.changes()).toBe(before);
+    expect(store.sessions.list().map(({ session }) => session)).toEqual(
+      expect.arrayContaining([id, `${id}-branch-u3`]),
+    );
+  });
+
   test('but what it has beyond what both begin with becomes a session beside it', async () => {
     const { newer, older, store, read } = places();
     writeFileSync(older, jsonl(records.slice(0, 2)));

@@ -7,6 +7,7 @@ import { firstKeyIn } from '../imported/first-said.ts';
 import { type Imported, importedIn, type Shown } from '../imported/imported.ts';
 import { keyOf } from '../imported/keys.ts';
 import { sourceOf } from '../imported/origins.ts';
+import { OwnSessions } from '../imported/own-sessions.ts';
 import { rawForm } from '../imported/raw-form.ts';
 import { wholeDraft } from '../plan/later-draft.ts';
 import { isAside } from '../plan/plan.ts';
@@ -38,6 +39,24 @@ export function asOlderCopy(
     if (all.some(([, one]) => hasAside(one, draft))) there.add(keyOf(draft));
   const drafts = change.drafts.filter((draft) => isAside(draft) && !there.has(keyOf(draft)));
   return { ...tape, change: { same: change.same, drafts } };
+}
+
+/**
+ * The session that shows all of a branch of which the home has no session, and has the records beside it: to an older copy the
+ * user had not returned to its end.
+ */
+export function newerThanBranch(
+  store: HomeStore,
+  sought: Pick<Writing, 'plan' | 'conversation' | 'as' | 'origins'>,
+): string | undefined {
+  const { conversation } = sought;
+  if (new OwnSessions(store, sought).all().length > 0) return undefined;
+  const family = copiesIn(store).family(firstKeyIn(conversation));
+  const id = family && showing(family, conversation)?.id;
+  const info = id === undefined ? undefined : store.sessions.find(id);
+  if (info === undefined) return undefined;
+  const has = importedIn(store, info.id);
+  return conversation.asides.every(({ draft }) => hasAside(has, draft)) ? info.session : undefined;
 }
 
 /** Whether a message or a compaction had come in part that a session has as a whole, with its secrets or without. */

@@ -16,7 +16,8 @@ import { countedTree } from './counted-tree.ts';
 import { alikeBehindBase, forkedFrom } from './forked-from.ts';
 import type { KnownBeginnings } from './known-beginnings.ts';
 import { branchesWith, commonWithParent } from './left-branches.ts';
-import type { Reconciled } from './reconciled.ts';
+import { newerThanBranch } from './older-copy.ts';
+import { nothing, type Reconciled } from './reconciled.ts';
 import type { From, Writing } from './writing.ts';
 
 /** How the conversations of a plan are written. */
@@ -108,6 +109,16 @@ export class PlanWriter {
     const [store, { known, rewritten, onAdded }] = [this.#store, this.#writing];
     const { as, origins, erasedElsewhere } = this.#writing;
     const { key, kind, base } = conversation;
+    const isOlder =
+      kind === 'branch' && base === undefined && this.placed(given.parent?.key ?? '')?.isBehind === true;
+    const newer = isOlder
+      ? newerThanBranch(store, { plan: this.#plan, conversation, as, origins })
+      : undefined;
+    if (newer !== undefined) {
+      const receipt = { conversation: key, session: newer, ...nothing, isBehind: true } as const;
+      this.#written.set(key, { receipt, title: undefined, before: [], begun: undefined });
+      return;
+    }
     const common = kind === 'branch' ? this.#commonOf(given, conversation) : undefined;
     const writing: Writing = {
       ...{ plan: this.#plan, conversation, tree: this.#tree, erasedElsewhere, common },
