@@ -5,6 +5,7 @@ import { type Back, backIn as backInFamily } from '../copies/walk.ts';
 import { type Change, changeOf, commonOf, sameOf, spineOf } from '../imported/change.ts';
 import { firstKeyIn } from '../imported/first-said.ts';
 import { type Imported, importedAt, importedIn, isImportRewind } from '../imported/imported.ts';
+import { withoutMoved } from '../imported/moved-lines.ts';
 import type { Writing } from './writing.ts';
 
 /** What a session has, and the head at which it was read. */
@@ -50,7 +51,10 @@ export function readTape(
     erasedElsewhere: writing.erasedElsewhere,
   };
   const back = backIn(store, writing, info?.id, imported);
-  return { head, hash: headHash, imported, change: changeOf(conversation, imported, back), back };
+  const change = changeOf(conversation, imported, back);
+  // In a version of a source a line can be added or removed.
+  const needed = writing.rewritten ? withoutMoved(change, conversation, imported) : change;
+  return { head, hash: headHash, imported, change: needed, back };
 }
 
 /** Where a session showed more of the conversation before a person rewound it: it can be forked there, whatever hides that now. */

@@ -220,7 +220,7 @@ function isKnownErased(draft: Draft): boolean {
 }
 
 /** What the content of a draft is known by; undefined for one of several entries. */
-function markOf(draft: Draft): string | undefined {
+export function markOf(draft: Draft): string | undefined {
   const known = marks.get(draft);
   if (known !== undefined) return known;
   const mark = storedMark(wholeDraft(draft));
