@@ -268,3 +268,28 @@ test('marks among other anchors, of one child many times, are each compared with
   forge(home, (db) => db.run(`DELETE FROM lineage WHERE type = 'merge' AND g > 140`));
   expect((await edges(home)).length).toBe(6);
 });
+
+test.each<[string, (store: SqliteTapeStore) => unknown]>([
+  [
+    'of one of two children of the same name, of which the first was deleted',
+    (store) => {
+      store.lineage.fork('main', { name: 'kid' });
+      // Lists have it first.
+      const meta = { source: 'import', timestamp: '2099-01-01T00:00:00.000Z' };
+      store.entries.append('kid', [{ ...assistant('Left.'), meta }]);
+      store.sessions.update('kid', { lifecycle: 'destroyed' });
+    },
+  ],
+  ['of a child that was moved away since', () => {}],
+])('a merge mark that was redacted is no finding: %s', async (what, prepare) => {
+  using store = openStore();
+  store.sessions.open('main');
+  store.entries.append('main', [user('Go')]);
+  prepare(store);
+  store.lineage.fork('main', { name: 'kid' });
+  store.entries.append('kid', [assistant('Done.')]);
+  const { seq } = store.lineage.merge('kid');
+  if (what.includes('moved')) store.lineage.link('kid', null, { type: 'moved' });
+  store.entries.redact('main', [seq ?? 0], 'private');
+  expect((await audited(store)).findings).toEqual([]);
+});

@@ -75,11 +75,12 @@ async function* examineMarks(store: TapeStore, info: SessionInfo): AsyncGenerato
     if (adopted === true && key?.startsWith('merge:') !== true) continue;
     const state = stateOf(mark);
     const of = name.slice('merge/'.length);
-    // A redacted mark has only the name, which is unique in the tree that the mark can be about.
-    const child =
+    const children =
       payload === null
-        ? (await store.sessions.list({ under: info.id, all: true })).find((one) => one.session === of)
-        : await store.sessions.find(String(state.child));
+        ? await mergedAs(store, { id: info.id, seq, name: of })
+        : [await store.sessions.find(String(state.child))].filter((one) => one !== undefined);
+    for (const { id } of children) if (!known.has(id)) known.set(id, await linesInto(store, id, info.id));
+    const child = children.find(({ id }) => known.get(id)?.has(seq) === true) ?? children[0];
     if (child === undefined && adopted === true) continue;
     if (child === undefined) {
       yield oneSided(
@@ -89,9 +90,7 @@ async function* examineMarks(store: TapeStore, info: SessionInfo): AsyncGenerato
       );
       continue;
     }
-    const seqs = known.get(child.id) ?? (await linesInto(store, child.id, info.id));
-    known.set(child.id, seqs);
-    if (!seqs.has(seq) && adopted !== true)
+    if (known.get(child.id)?.has(seq) !== true && adopted !== true)
       yield oneSided(
         info.session,
         seq,
@@ -105,6 +104,26 @@ async function* examineMarks(store: TapeStore, info: SessionInfo): AsyncGenerato
         `the mark ${info.session}@${seq} covers ${fault}, which '${child.session}' does not have`,
       );
   }
+}
+
+/**
+ * The sessions of which a redacted mark can be, since it has only the name: several of that below its session, where one was
+ * forked anew, and those that are elsewhere by now.
+ */
+async function mergedAs(
+  store: TapeStore,
+  { id, seq, name }: { readonly id: string; readonly seq: Seq; readonly name: string },
+): Promise<readonly SessionInfo[]> {
+  const below = (await store.sessions.list({ under: id, all: true })).filter(
+    ({ session }) => session === name,
+  );
+  if (below.length === 1) return below;
+  for await (const line of store.lineage.read({ types: ['merge', 'discard'] })) {
+    if (line.into !== id || line.seq !== seq) continue;
+    const child = await store.sessions.find(line.session);
+    return child === undefined ? below : [child];
+  }
+  return below;
 }
 
 async function linesInto(store: TapeStore, child: string, into: string): Promise<ReadonlySet<Seq>> {
