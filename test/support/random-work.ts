@@ -20,12 +20,17 @@ interface Session {
   head: string | null;
 }
 
-/** A subagent while it is written: in a file of its own, between the records of its session, or nested in them. */
+/**
+ * A subagent while it is written: in a file of its own, which older versions kept beside that of its session, or in the folder of a
+ * run of a workflow, between the records of its session, or nested in them.
+ */
 interface Agent {
   readonly id: string;
   readonly call: string;
   readonly session: Session;
-  readonly generation: 'file' | 'inline' | 'nested';
+  readonly generation: 'file' | 'inline' | 'nested' | 'flat' | 'workflow';
+  /** The run of a workflow that started it. */
+  readonly run?: string;
   last: string | null;
 }
 
@@ -49,8 +54,8 @@ const begins = {
 
 /**
  * What Claude Code writes while it works, in the order of time: prompts, also typed anew, answers in parts with parallel calls,
- * reminders, lost parents, subagents of all generations in the foreground and in the background, copies, compactions, what a
- * `/clear` begins, and notes beside the conversation.
+ * reminders, lost parents, subagents of all generations in the foreground and in the background, resumed ones, those that know
+ * what their parent knew, and those of workflows, copies, compactions, what a `/clear` begins, and notes beside the conversation.
  */
 export function workOf(seed: number): readonly Write[] {
   return new Work(seeded(seed)).writes;
@@ -61,6 +66,7 @@ class Work {
   readonly #random: Random;
   readonly #sessions: Session[] = [];
   readonly #running: Agent[] = [];
+  readonly #ended: Agent[] = [];
   #n = 0;
   #clock = Date.UTC(2026, 2, 1, 10);
 
@@ -78,6 +84,8 @@ class Work {
     else if (what < 5 && mayBegin) this.#copy(session);
     else if (what < 7 && session.chain.length > 3) this.#compact(session);
     else if (what === 7 && mayBegin) this.#clear(session);
+    else if (what === 8) this.#resume(session);
+    else if (what === 9) this.#workflow(session);
     else this.#turn(session, session.head);
   }
 
@@ -221,7 +229,7 @@ class Work {
     const call = this.#id('toolu_');
     const name = chance(35) ? 'Task' : 'Bash';
     const made = this.#say(session, says({ type: 'tool_use', id: call, name, input: { of: call } }));
-    const generation = of(['file', 'file', 'file', 'nested', 'inline'] as const);
+    const generation = of(['file', 'file', 'file', 'nested', 'inline', 'flat'] as const);
     const agent =
       name === 'Task' && chance(90) ? this.#start(session, call, { generation, spawnDepth: 1 }) : undefined;
     const isAsync = chance(40);
@@ -253,6 +261,8 @@ class Work {
 
   #start(session: Session, call: string, { generation, ...meta }: Raw & Pick<Agent, 'generation'>): Agent {
     const agent: Agent = { id: this.#id('a'), call, session, generation, last: null };
+    const [parentSessionId, parentLastUuid] = [session.id, session.head];
+    const isFork = generation === 'file' && meta.spawnDepth === 1 && this.#random.chance(25);
     if (generation === 'file' && this.#random.chance(85)) {
       const text = JSON.stringify({
         agentType: 'general',
@@ -262,6 +272,13 @@ class Work {
       });
       this.writes.push({ file: `${session.id}/subagents/agent-${agent.id}.meta.json`, text });
     }
+    if (isFork)
+      this.#put(fileOf(agent), {
+        type: 'fork-context-ref',
+        agentId: agent.id,
+        parentSessionId,
+        parentLastUuid,
+      });
     this.#inside(agent, { type: 'user', message: { role: 'user', content: `task of ${agent.id}` } });
     return agent;
   }
@@ -280,8 +297,7 @@ class Work {
       parentUuid: last,
       ...message,
     };
-    if (generation === 'inline') this.#put(session.file, own);
-    else if (generation === 'file') this.#put(`${session.id}/subagents/agent-${agentId}.jsonl`, own);
+    if (generation !== 'nested') this.#put(fileOf(agent), own);
     else
       this.#say(
         session,
@@ -320,7 +336,64 @@ class Work {
   }
 
   #end(agent: Agent): void {
+    this.#ended.push(agent);
     this.#inside(agent, this.#answer(this.#id('m'))({ type: 'text', text: `end of ${agent.id}` }));
+  }
+
+  /** A later call goes on with a subagent that has ended. */
+  #resume(session: Session): void {
+    const agent = this.#ended.find((one) => one.session === session && one.generation === 'file');
+    if (agent === undefined) {
+      this.#turn(session, session.head);
+      return;
+    }
+    this.#person(session, this.#id('resume '));
+    const returned = this.#called(session, 'Task', { status: 'completed', agentId: agent.id });
+    this.#inside(agent, { type: 'user', message: { role: 'user', content: this.#id('more task ') } });
+    this.#step(agent, 1);
+    this.#end(agent);
+    returned();
+  }
+
+  /** A run of a workflow, with the subagents in its folder, and its journal. */
+  #workflow(session: Session): void {
+    const { below, chance } = this.#random;
+    this.#person(session, this.#id('run '));
+    const [run, isAsync] = [this.#id('wf_'), chance(60)];
+    const returned = this.#called(session, 'Workflow', {
+      status: isAsync ? 'async_launched' : 'completed',
+      runId: run,
+    });
+    if (isAsync) returned();
+    const journal = `${session.id}/subagents/workflows/${run}/journal.jsonl`;
+    for (let left = 1 + below(3); left > 0; left -= 1) {
+      const agent: Agent = {
+        ...{ id: this.#id('a'), call: run, session, run },
+        ...{ generation: 'workflow', last: null },
+      };
+      const said = { key: `v2:${agent.id}`, agentId: agent.id };
+      this.#put(journal, { type: 'started', ...said });
+      this.#inside(agent, { type: 'user', message: { role: 'user', content: `task of ${agent.id}` } });
+      this.#step(agent, 2);
+      if (chance(20)) continue;
+      this.#end(agent);
+      this.#put(journal, { type: 'result', ...said, result: 'done' });
+    }
+    if (!isAsync) returned();
+    else if (chance(70))
+      this.#person(
+        session,
+        `<task-notification>\n<task-id>${run}</task-id>\n<status>completed</status>\n</task-notification>`,
+      );
+  }
+
+  /** An answer with one call. Returns what writes its result. */
+  #called(session: Session, name: string, toolUseResult: Raw): () => void {
+    const call = this.#id('toolu_');
+    const says = this.#answer(this.#id('m'));
+    const made = this.#say(session, says({ type: 'tool_use', id: call, name, input: { of: call } }));
+    const result = { type: 'tool_result', tool_use_id: call, content: this.#id('result ') };
+    return () => this.#person(session, [result], { sourceToolAssistantUUID: made, toolUseResult }, made);
   }
 
   /** A subagent in the background ends, and its conversation, which went on, gets a note of that. */
@@ -403,6 +476,13 @@ class Work {
     this.#person(next, '<command-name>/clear</command-name>');
     this.#turn(next, next.head);
   }
+}
+
+/** The file that has the records of a subagent. */
+function fileOf({ id, session, generation, run }: Agent): string {
+  if (generation === 'inline') return session.file;
+  if (generation === 'flat') return `agent-${id}.jsonl`;
+  return `${session.id}/subagents/${run === undefined ? '' : `workflows/${run}/`}agent-${id}.jsonl`;
 }
 
 /** The records that lead to one, the first one first. */
