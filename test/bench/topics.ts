@@ -5,6 +5,7 @@ import { cli } from './cli.ts';
 import { deck } from './deck.ts';
 import { delegate } from './delegate.ts';
 import { disk } from './disk.ts';
+import { erase } from './erase.ts';
 import { fork } from './fork.ts';
 import { homes } from './homes.ts';
 import { imports } from './imports.ts';
@@ -31,6 +32,7 @@ export const topics: Readonly<Record<string, Topic>> = {
   open,
   verify,
   disk,
+  erase,
   search,
   bundle,
   imports,

@@ -13,6 +13,9 @@ import { contentLeft, mayContain, trafficOf } from './traffic.ts';
 /** What the redactions of a forgotten source say. */
 const reason = 'its source was forgotten';
 
+/** How many entries lose their content at once: others can write in between. */
+const atOnce = 20_000;
+
 /**
  * Erases what was imported of a source, and remembers on its tapes not to take it again. `named`: a file or a folder, the tool's id
  * of a session, or the name of a session here. A conversation is forgotten as a whole, with its branches and subagents, under each
@@ -51,8 +54,10 @@ export async function forgetSource(
       }
       const erase = async (holdings: readonly Holding[]) => {
         for (const { id, seqs } of inTurn(holdings))
-          if (seqs.length > 0)
-            await whileShown(context, erasing, () => store.entries.redact(id, seqs, reason, { wipe: false }));
+          for (let from = 0; from < seqs.length; from += atOnce) {
+            const some = seqs.slice(from, from + atOnce);
+            await whileShown(context, erasing, () => store.entries.redact(id, some, reason, { wipe: false }));
+          }
       };
       await erase(found);
       // An import that was under way can have written what it read just before it saw that the source was forgotten, or a copy erased.

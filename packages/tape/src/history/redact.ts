@@ -12,6 +12,7 @@ import { settleDead } from '../tape/leftovers.ts';
 import { isRunOpen, saveRun } from '../tape/open-run.ts';
 import { noSeq } from '../tape/read.ts';
 import { type TapeRow, tapeById } from '../tape/tape.ts';
+import { withRedactionIndex } from './redaction-index.ts';
 
 /** What a redaction would erase. */
 export interface RedactPreview {
@@ -109,6 +110,9 @@ interface Redaction {
   readonly settles: boolean;
 }
 
+/** For so many entries, to make an index takes longer than to do without. */
+const fewEntries = 100;
+
 /**
  * Erases the content of entries, all or none, in the caller's transaction: payload, meta and salt, so that not even a
  * guess can be checked against the hash. The chain still verifies. Records a redaction entry with the reason for each,
@@ -121,13 +125,22 @@ export function redactEntries(
   tape: TapeRow,
   { seqs, ...redaction }: Redaction & { readonly seqs: readonly Seq[] },
 ): Omit<Redacted, 'logEmptied'>[] {
+  const { db } = writer;
   const erased: number[] = [];
-  const done = seqs.map((seq) => {
-    // The redaction before it has moved the head of its tape.
-    const owner = ownerOfSeq(writer, tapeById(writer.db, tape.id), seq);
-    return redactEntry(writer, owner, { seq, ...redaction, onErased: (id) => erased.push(id) });
-  });
-  writer.db.forgetWords(erased);
+  const owners = new Set<number>();
+  const redactAll = () =>
+    seqs.map((seq) => {
+      // The redaction before it has moved the head of its tape.
+      const owner = ownerOfSeq(writer, tapeById(db, tape.id), seq);
+      const onErased = (id: number) => {
+        erased.push(id);
+        owners.add(owner.id);
+      };
+      return redactEntry(writer, owner, { seq, ...redaction, onErased });
+    });
+  const done = seqs.length > fewEntries ? withRedactionIndex(db, redactAll) : redactAll();
+  for (const id of owners) saveRun(db, id, isRunOpen(db, id));
+  db.forgetWords(erased);
   crashPoint('redact/index');
   return done;
 }
@@ -161,7 +174,6 @@ function redactEntry(
   // With the entry that begins a session goes the title of its creation.
   if (seq === owner.base_seq + 1) db.run('UPDATE tape SET title = NULL WHERE id = @id', { id: owner.id });
   crashPoint('redact/body');
-  saveRun(db, owner.id, isRunOpen(db, owner.id));
   const call = storedCall(entry);
   if (call !== undefined) removeCall(db, owner.id, seq, call);
   db.run('DELETE FROM touch WHERE tape_id = @id AND seq = @seq', { id: owner.id, seq });

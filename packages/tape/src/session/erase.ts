@@ -3,6 +3,7 @@ import type { Db } from '../db/db.ts';
 import { blobHashes, dropUnneeded } from '../entry/blob.ts';
 import type { Draft, Seq } from '../entry/entry.ts';
 import { parsed } from '../entry/parsed.ts';
+import { withRedactionIndex } from '../history/redaction-index.ts';
 import { markErased } from '../history/wipe.ts';
 import { type Writer, writeEntries } from '../tape/append.ts';
 import { isRunOpen, saveRun } from '../tape/open-run.ts';
@@ -39,16 +40,15 @@ export function eraseTapes(
   const { db } = writer;
   let [erased, isWhole] = [0, true];
   if (wipe) markErased(writer);
-  // The trigger that lets nothing else be erased looks for the redaction of each entry.
-  db.exec(`CREATE INDEX entry_redacted ON entry (tape_id, ref) WHERE mark = 'redaction'`);
-  for (const { tape, epoch } of erasing) {
-    const own = eraseEntries(writer, tape, { reason, epoch, most: most - erased });
-    erased += own.erased;
-    isWhole &&= own.isWhole;
-    if (!isWhole) break;
-    emptyBeside(db, tape);
-  }
-  db.exec('DROP INDEX entry_redacted');
+  withRedactionIndex(db, () => {
+    for (const { tape, epoch } of erasing) {
+      const own = eraseEntries(writer, tape, { reason, epoch, most: most - erased });
+      erased += own.erased;
+      isWhole &&= own.isWhole;
+      if (!isWhole) break;
+      emptyBeside(db, tape);
+    }
+  });
   return { erased, isWhole };
 }
 
