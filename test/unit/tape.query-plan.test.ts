@@ -497,3 +497,29 @@ test('a fork and an append write as much at 20,000 entries as at 100', () => {
   expect(long.fork - short.fork).toBeLessThanOrEqual(4 * page);
   expect(long.append - short.append).toBeLessThanOrEqual(2 * page);
 });
+
+test('where many entries are redacted, the redaction of each is found by its position', () => {
+  using dir = tempDir();
+  using store = openStore(dir.file('tape.db'));
+  store.sessions.open('main');
+  const drafts = Array.from({ length: 101 }, (_, i) => user(`${i}`));
+  const { from } = store.entries.append('main', drafts);
+  const exec = vi.spyOn(Database.prototype, 'exec');
+  let index: string | undefined;
+  const statements = statementsOf(() => {
+    store.entries.redact(
+      'main',
+      drafts.map((_, i) => from + i),
+      'a key',
+    );
+    index = exec.mock.calls.map(([sql]) => sql).find((sql) => sql.startsWith('CREATE INDEX'));
+  });
+  exec.mockRestore();
+  const before = statements.find((sql) => /^SELECT seq FROM entry .* ref = \+?@seq/.test(sql));
+  const byTrigger = `SELECT EXISTS (SELECT 1 FROM entry r WHERE r.tape_id = @id AND r.mark = 'redaction' AND r.ref = @seq)`;
+  using db = rawDb(dir.file('tape.db'));
+  db.exec(`BEGIN; ${index}`);
+  for (const sql of [before ?? '', byTrigger])
+    expect(planOf(db, sql).at(-1)).toContain('INDEX entry_redacted (tape_id=? AND mark=? AND ref=?)');
+  db.exec('ROLLBACK');
+});
