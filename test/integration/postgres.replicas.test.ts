@@ -49,7 +49,7 @@ test('a client whose replica is gone attaches to another, and has the whole stre
   expect(chat.status).toBe('error');
   expect(textOf(chat)).not.toContain('word39');
   moveTo(second.server.api);
-  const { body } = await second.server.ask('/main/stream');
+  const response = await second.server.ask('/main/stream');
   const resuming = chat.resumeStream();
   // It arrives while the model still answers.
   await expect.poll(() => textOf(chat)).toContain('word12 ');
@@ -59,7 +59,7 @@ test('a client whose replica is gone attaches to another, and has the whole stre
   expect(await run).toMatchObject({ finish: 'stop', text: words.join('') });
   expect(chat.plain).toEqual(await main.uiMessages());
   expect(textOf(chat)).toBe(words.join(''));
-  const chunks = (await new Response(body).text())
+  const chunks = (await response.text())
     .split('\n\n')
     .filter((event) => event.startsWith('data: {'))
     .map((event) => JSON.parse(event.slice('data: '.length)) as { type: string; delta?: string });
