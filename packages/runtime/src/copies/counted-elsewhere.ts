@@ -1,4 +1,4 @@
-import type { HomeStore, JsonObject, SessionInfo } from '@tapedeck/tape';
+import type { Draft, HomeStore, JsonObject, SessionInfo } from '@tapedeck/tape';
 import { withAncestors } from '../imported/ancestors.ts';
 import { answerId, firstAnswer } from '../imported/first-said.ts';
 import type { Counted } from '../imported/imported.ts';
@@ -72,12 +72,9 @@ function countsElsewhere(
   const whole = conversations.find((one) => one.key === key)?.spine ?? [];
   // A copy of it may begin with what follows a lost parent.
   const lost = derived.filter((edge) => edge.why === 'parent-missing' && edge.conversation === key);
-  const rejoined = lost.flatMap(({ of }) => {
-    const at = whole.findIndex((draft) => draft.key === of);
-    return at === -1 ? [] : [whole.slice(at)];
-  });
+  const behindLost = answersBehind(whole, new Set(lost.map(({ of }) => of)));
   const answers = new Set(
-    [spine, whole, ...rejoined].flatMap((drafts) => firstAnswer(drafts) ?? []).map(answerId),
+    [...[spine, whole].flatMap((drafts) => firstAnswer(drafts) ?? []), ...behindLost].map(answerId),
   );
   // A copy that begins at a compaction may have another first answer than all others.
   const boundaries = [spine, ...(base === undefined ? [] : [whole])].flatMap((drafts) =>
@@ -95,4 +92,16 @@ function countsElsewhere(
     ),
     ...shared.flatMap((one) => one?.elsewhere(own) ?? []),
   ];
+}
+
+/** The first answer from each of some drafts on, which are given by their keys. */
+function answersBehind(drafts: readonly Draft[], keys: ReadonlySet<string>): readonly Draft[] {
+  const answers: Draft[] = [];
+  if (keys.size === 0) return answers;
+  let next: Draft | undefined;
+  for (const draft of drafts.toReversed()) {
+    next = firstAnswer([draft]) ?? next;
+    if (next !== undefined && keys.has(draft.key ?? '')) answers.push(next);
+  }
+  return answers;
 }

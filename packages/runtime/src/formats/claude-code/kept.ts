@@ -1,24 +1,79 @@
 import { isObject } from '@tapedeck/tape/internal';
 import { text } from '../../plan/text.ts';
-import type { CodeRecord } from './records.ts';
+import { type CodeRecord, isBoundary, isSummary } from './records.ts';
 import type { TranscriptTurn } from './turns.ts';
 
-/**
- * What compactions kept verbatim behind their summaries, and left where it was in the file: for the key of each such
- * boundary the key of the first message that it keeps. Claude Code has also written what it kept anew behind the summary,
- * with the old times; such a boundary keeps nothing else.
- */
-export function keptTails(turns: readonly TranscriptTurn[]): ReadonlyMap<string, string> {
-  const keeps = new Map<string, string>();
-  for (const [i, turn] of turns.entries()) {
-    if (turn.kind !== 'boundary') continue;
-    const { uuids: kept } = keptBy(turn.record);
-    const first = turns.slice(0, i).find((one) => keyIn(one, kept) !== undefined);
-    const key = first && keyIn(first, kept);
-    if (first === undefined || key === undefined) continue;
-    if (!isWrittenAnew(first, turns.slice(i + 1))) keeps.set(turn.record.key, key);
+/** What the compactions of a tree kept: each is read once, however many ways lead through it. */
+export class KeptTails {
+  /** The ordinals of the records that a boundary kept, by its own. */
+  readonly #kept = new Map<number, readonly number[]>();
+  readonly #wanted = new Set<number>();
+  /** The times of records behind a compaction. */
+  readonly #times = new Map<number, string | undefined>();
+
+  constructor(tree: readonly CodeRecord[]) {
+    const boundaries = tree
+      .filter((record) => isBoundary(record) || isSummary(record))
+      .map(({ ordinal, raw }) => ({ ordinal, uuids: keptBy({ raw }).uuids }))
+      .filter(({ uuids }) => uuids.size > 0);
+    if (boundaries.length === 0) return;
+    const named = new Set(boundaries.flatMap(({ uuids }) => [...uuids]));
+    const records = Map.groupBy(
+      tree.filter(({ id }) => id !== undefined && named.has(id)),
+      ({ id }) => id,
+    );
+    const ordinalsOf = (id: string) => records.get(id)?.map(({ ordinal }) => ordinal) ?? [];
+    for (const { ordinal, uuids } of boundaries) this.#kept.set(ordinal, [...uuids].flatMap(ordinalsOf));
+    for (const ordinals of this.#kept.values()) for (const one of ordinals) this.#wanted.add(one);
   }
-  return keeps;
+
+  /**
+   * What compactions kept verbatim behind their summaries, and left where it was in the file: for the key of each such
+   * boundary of a way the key of the first message that it keeps. Claude Code has also written what it kept anew behind
+   * the summary, with the old times; such a boundary keeps nothing else.
+   */
+  of(turns: readonly TranscriptTurn[]): ReadonlyMap<string, string> {
+    const keeps = new Map<string, string>();
+    if (this.#wanted.size === 0) return keeps;
+    /** The first turn with each of the kept records. */
+    const places = new Map<number, number>();
+    for (const [i, turn] of turns.entries()) {
+      for (const { ordinal } of membersOf(turn))
+        if (this.#wanted.has(ordinal) && !places.has(ordinal)) places.set(ordinal, i);
+      if (turn.kind !== 'boundary') continue;
+      const kept = this.#kept.get(turn.record.ordinal) ?? [];
+      const at = kept.reduce((first, one) => Math.min(first, places.get(one) ?? first), turns.length);
+      const first = turns[at];
+      const [member] = first === undefined ? [] : membersOf(first);
+      if (first === undefined || member === undefined) continue;
+      if (!this.#isWrittenAnew(first, turns, i + 1)) keeps.set(turn.record.key, member.key);
+    }
+    return keeps;
+  }
+
+  /**
+   * Whether what a compaction kept follows behind it, before the next one, with its old time. A file that is attached again
+   * behind it may say the same, and was read just before the boundary was written.
+   */
+  #isWrittenAnew(first: TranscriptTurn, turns: readonly TranscriptTurn[], from: number): boolean {
+    const record = recordOf(first);
+    const since = this.#timeOf(record);
+    if (since === undefined) return false;
+    for (let i = from; i < turns.length; i += 1) {
+      const turn = turns[i];
+      if (turn === undefined || turn.kind === 'boundary') return false;
+      const one = recordOf(turn);
+      if (this.#timeOf(one) === since && contentOf(one) === contentOf(record)) return true;
+    }
+    return false;
+  }
+
+  #timeOf(record: CodeRecord | undefined): string | undefined {
+    if (record === undefined) return undefined;
+    const { ordinal } = record;
+    if (!this.#times.has(ordinal)) this.#times.set(ordinal, text(record.raw.timestamp));
+    return this.#times.get(ordinal);
+  }
 }
 
 /** What a boundary says of the records that its compaction kept. */
@@ -46,25 +101,10 @@ export function keptBy({ raw }: Pick<CodeRecord, 'raw'>): Kept {
   };
 }
 
-/** The key of a message, if one of its records is among those kept. */
-function keyIn(turn: TranscriptTurn, kept: ReadonlySet<string>): string | undefined {
-  const members = turn.kind === 'assistant' ? turn.members : turn.kind === 'user' ? [turn.record] : [];
-  return members.some(({ id }) => id !== undefined && kept.has(id)) ? members[0]?.key : undefined;
-}
-
-/**
- * Whether what a compaction kept follows behind it, before the next one, with its old time. A file that is attached again behind
- * it may say the same, and was read just before the boundary was written.
- */
-function isWrittenAnew(first: TranscriptTurn, turns: readonly TranscriptTurn[]): boolean {
-  const [kept, since] = [contentOf(recordOf(first)), text(recordOf(first)?.raw.timestamp)];
-  for (const turn of turns) {
-    if (turn.kind === 'boundary') return false;
-    const record = recordOf(turn);
-    if (since !== undefined && text(record?.raw.timestamp) === since && contentOf(record) === kept)
-      return true;
-  }
-  return false;
+/** The records of a message. */
+function membersOf(turn: TranscriptTurn): readonly CodeRecord[] {
+  if (turn.kind === 'assistant') return turn.members;
+  return turn.kind === 'user' ? [turn.record] : [];
 }
 
 function recordOf(turn: TranscriptTurn): CodeRecord | undefined {

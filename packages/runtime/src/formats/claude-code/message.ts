@@ -110,18 +110,30 @@ function messageOf({ members }: Pick<ModelTurn, 'members'>, claimed: Claimed): M
   return { parts, isEmpty: parts.length === 0, calls, stopped, rest: [...rest], reused: [...reused] };
 }
 
-/** The blocks of a message, by what costs little to compare. */
+/** The blocks of a message, by what costs little to compare: the texts of those alone are compared that can be equal. */
 class Repeats {
-  readonly #seen = new Map<string, { readonly block: Block; readonly record: CodeRecord }[]>();
+  readonly #alike = new Map<string, { readonly block: Block; readonly record: CodeRecord }>();
+  /** For the mark of several blocks: by the text of each the first record with it. */
+  readonly #texts = new Map<string, Map<string, CodeRecord>>();
 
   /** Whether a block is that of an earlier record, which repeats none of its own. */
   has(block: Block, record: CodeRecord): boolean {
     const { type, id, text: words, thinking } = block;
     const mark = `${type} ${id} ${String(words).length} ${String(thinking).length}`;
-    const alike = this.#seen.get(mark) ?? [];
-    this.#seen.set(mark, [...alike, { block, record }]);
-    const isIt = (one: Block) => JSON.stringify(one) === JSON.stringify(block);
-    return alike.some((one) => one.record !== record && isIt(one.block));
+    const first = this.#alike.get(mark);
+    if (first === undefined) {
+      this.#alike.set(mark, { block, record });
+      return false;
+    }
+    let texts = this.#texts.get(mark);
+    if (texts === undefined) {
+      texts = new Map([[JSON.stringify(first.block), first.record]]);
+      this.#texts.set(mark, texts);
+    }
+    const own = JSON.stringify(block);
+    const earlier = texts.get(own);
+    if (earlier === undefined) texts.set(own, record);
+    return earlier !== undefined && earlier !== record;
   }
 }
 

@@ -8,7 +8,6 @@ import { chainOf, type DerivedLink } from './chain.ts';
 import { type ReadingCounts, readingCounts } from './counts.ts';
 import { asideDraft } from './drafts.ts';
 import { faultsIn } from './faults.ts';
-import { keptTails } from './kept.ts';
 import { openEndOf } from './open-end.ts';
 import { speaks } from './paths.ts';
 import { titleOf } from './provenance.ts';
@@ -149,7 +148,7 @@ interface PlannedWay extends MadeWay {
 }
 
 function planPath(
-  { ways, reading, isCompacted }: ReadTree,
+  { ways, reading, isCompacted, kept }: ReadTree,
   {
     way,
     beside,
@@ -221,7 +220,7 @@ function planPath(
     spine,
     settled: fixed,
     ...(shared.length > 0 && { shared: shared.length }),
-    keeps: isCompacted ? keptTails(turns) : new Map(),
+    keeps: kept.of(turns),
     asides,
     ...(exported.size > 0 && { exported }),
   };

@@ -3,6 +3,7 @@ import { Beginnings } from './beginnings.ts';
 import type { ByRecord } from './by-record.ts';
 import type { Chain } from './chain.ts';
 import type { Conversation, SpokenTurn } from './conversation.ts';
+import { KeptTails } from './kept.ts';
 import type { Call } from './message.ts';
 import { pathsOf, stepsFrom, type TreePath } from './paths.ts';
 import { type CodeRecord, isBoundary, isSummary } from './records.ts';
@@ -25,6 +26,7 @@ export interface ReadTree {
   readonly reading: TreeReading;
   /** Whether a compaction is in the tree. */
   readonly isCompacted: boolean;
+  readonly kept: KeptTails;
 }
 
 /**
@@ -59,7 +61,7 @@ export function readTree(
     for (const turn of way.conversation.turns)
       if (turn.kind === 'assistant') for (const one of turn.members) taken.set(one, true);
   }
-  return { ways, reading, isCompacted };
+  return { ways, reading, isCompacted, kept: new KeptTails(isCompacted ? tree : []) };
 }
 
 /** The first turns of a way, those that it shares included. */

@@ -1,0 +1,94 @@
+import { parseJsonLines, planClaudeCode, reconcile } from '@tapedeck/runtime/import';
+import { expect, test, vi } from 'vitest';
+import { openStore } from '../support/store.ts';
+import { jsonl, model, person, says } from '../support/transcript.ts';
+
+type Raw = { readonly [field: string]: unknown };
+
+const linesOf = (records: readonly Raw[]) => parseJsonLines([Buffer.from(jsonl(records))]).records;
+
+const turn = (name: string, parent: string | null): readonly Raw[] => [
+  person({ uuid: `${name}-p`, parent }, `ask ${name}`),
+  model({ uuid: name, parent: `${name}-p` }, [says(`answer ${name}`)]),
+];
+
+/** How often each record is read while a plan is made of them. */
+function readsOf(records: readonly Raw[]): number {
+  let reads = 0;
+  const lines = linesOf(records).map(({ value, ...line }) =>
+    Object.defineProperty({ ...line, value }, 'value', {
+      get: () => {
+        reads += 1;
+        return value;
+      },
+    }),
+  );
+  planClaudeCode({ name: 's-1', lines });
+  return reads / records.length;
+}
+
+/** A session that is compacted after each turn, keeps that, and has a prompt typed anew behind it. */
+function compacted(count: number): readonly Raw[] {
+  const records: Raw[] = [];
+  let parent: string | null = null;
+  for (let i = 0; i < count; i += 1) {
+    records.push(...turn(`t${i}`, parent));
+    const compactMetadata = { preservedMessages: { anchorUuid: `s${i}`, uuids: [`t${i}-p`, `t${i}`] } };
+    const boundary = { type: 'system', subtype: 'compact_boundary', uuid: `b${i}`, parentUuid: null };
+    records.push({ ...boundary, logicalParentUuid: `t${i}`, sessionId: 's-1', compactMetadata });
+    records.push(person({ uuid: `s${i}`, parent: `b${i}` }, 'So far.', { isCompactSummary: true }));
+    records.push(...turn(`left${i}`, `s${i}`), ...turn(`on${i}`, `s${i}`));
+    parent = `on${i}`;
+  }
+  return records.map((record, i) => ({
+    ...record,
+    timestamp: new Date(1_790_000_000_000 + i).toISOString(),
+  }));
+}
+
+test('what compactions kept is read as often per record, however many branches are behind them', () => {
+  expect(readsOf(compacted(60)) / readsOf(compacted(15))).toBeLessThan(1.5);
+});
+
+test('each block of an answer is compared as often, however many there are of one length', () => {
+  const comparedIn = (count: number): number => {
+    const answer = Array.from({ length: count }, (_, i) => {
+      const link = { uuid: `m${i}`, parent: i === 0 ? 'u' : `m${i - 1}`, id: 'one' };
+      return model(link, [says(`block ${1000 + i}`)]);
+    });
+    const lines = linesOf([person({ uuid: 'u' }, 'go'), ...answer]);
+    const made = vi.spyOn(JSON, 'stringify');
+    try {
+      const [plan] = planClaudeCode({ name: 's-1', lines }).conversations;
+      expect(plan?.spine).toHaveLength(2);
+      return made.mock.calls.length / count;
+    } finally {
+      made.mockRestore();
+    }
+  };
+  expect(comparedIn(400) / comparedIn(100)).toBeLessThan(1.5);
+});
+
+test('an import copies as much of a session per record, however many parents its file lacks', () => {
+  const copiedIn = (count: number): number => {
+    const records = Array.from({ length: count }, (_, i) =>
+      turn(`t${i}`, i === 0 ? null : `lost${i}`),
+    ).flat();
+    const plan = planClaudeCode({ name: 's-1', lines: linesOf(records) });
+    using store = openStore();
+    const { slice } = Array.prototype;
+    let copied = 0;
+    Array.prototype.slice = function (this: unknown[], ...range) {
+      const part = slice.apply(this, range);
+      copied += part.length;
+      return part;
+    };
+    try {
+      reconcile(store, plan);
+    } finally {
+      Array.prototype.slice = slice;
+    }
+    return copied / records.length;
+  };
+  expect(copiedIn(200) / copiedIn(50)).toBeLessThan(1.5);
+});
