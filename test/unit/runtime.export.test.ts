@@ -290,6 +290,21 @@ test.each(['ui-message', 'openai-chat', 'markdown', 'session-jsonl', 'nexus3'] a
   },
 );
 
+test.each(['claude-code', 'pi'] as const)(
+  '%s: a secret in a title is replaced, and kept with raw',
+  async (format) => {
+    const store = openStore(':memory:', { redact: false });
+    store.sessions.open('main', { title: `About ${secret}` });
+    store.entries.append('main', [user('First.'), assistant('One.')]);
+    const { text, withheld } = await exported(store, 'main', { format });
+    expect(text).not.toContain(secret);
+    expect(text).toContain('About [secret aws]');
+    expect(withheld).toBeGreaterThan(0);
+    const raw = await exported(store, 'main', { format, raw: true });
+    expect(raw.text).toContain(`About ${secret}`);
+  },
+);
+
 test('session-jsonl: metadata has the job that began a session, and the instructions of its own', async () => {
   const store = openStore();
   const of = async (name: string) => (await exported(store, name, { format: 'session-jsonl' })).metadata;

@@ -1,4 +1,4 @@
-import type { Entry, Json, JsonObject, Redact, Secret, TapeStore } from '@tapedeck/tape';
+import type { Entry, Json, JsonObject, Redact, Secret, SessionInfo, TapeStore } from '@tapedeck/tape';
 import { isObject, maskFor, redactorFor } from '@tapedeck/tape/internal';
 import { isTextRef, restoreBlobs, type Sequence, type TextRef, wrapStore } from '@tapedeck/tape/store';
 
@@ -8,15 +8,15 @@ export interface CleanOptions {
   readonly redact: Redact;
 }
 
-/** A store as an export reads it, and how many entries and files of it had a secret so far. */
+/** A store as an export reads it, and how many entries, files and titles of it had a secret so far. */
 export interface CleanStore {
   readonly store: TapeStore;
   withheld(): number;
 }
 
 /**
- * A store whose reads give large outputs of tools whole, unless views are to show them as models got them, and, with options, entries and files without secrets: each is
- * replaced by `[secret NAME]`, and all around it stays.
+ * A store whose reads give large outputs of tools whole, unless views are to show them as models got them, and, with options,
+ * entries, files and titles without secrets: each is replaced by `[secret NAME]`, and all around it stays.
  */
 export function cleanStore(
   store: TapeStore,
@@ -40,7 +40,15 @@ export function cleanStore(
     if (now !== bytes) found.add(String(hash));
     return now;
   };
+  const titled = async (read: unknown): Promise<SessionInfo | undefined> => {
+    const info = (await read) as SessionInfo | undefined;
+    const title = clean(info?.title);
+    if (info === undefined || title === undefined || title === info.title) return info;
+    found.add(`${info.id}:title`);
+    return { ...info, title };
+  };
   const one = wrapStore(store, ({ method, args, act }) => {
+    if (method === 'sessions.find') return titled(act());
     if (method === 'entries.read' || method === 'views.entries') return entries(act() as Sequence<Entry>);
     if (method === 'entries.blob') return blob(act() as Uint8Array, args[0]);
     return act();

@@ -63,7 +63,7 @@ export interface Exported {
   readonly format: ExportFormat;
   /** How many messages it has, or lines for `openai-chat`; for `markdown` the entries that it shows. */
   readonly items: number;
-  /** How many entries and files had a secret that was replaced. */
+  /** How many entries, files and titles had a secret that was replaced. */
   readonly withheld: number;
   /** For `session-jsonl` the content of `metadata.json`, which is beside the records. */
   readonly metadata?: SessionMetadata;
