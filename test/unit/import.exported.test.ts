@@ -1,5 +1,12 @@
 import { exportSession } from '@tapedeck/runtime';
-import { parseJsonLines, planClaudeCode, type Reconciled, reconcile } from '@tapedeck/runtime/import';
+import {
+  cleanerFor,
+  parseJsonLines,
+  planClaudeCode,
+  type Reconciled,
+  type ReconcileOptions,
+  reconcile,
+} from '@tapedeck/runtime/import';
 import {
   anchor,
   assistant,
@@ -18,6 +25,7 @@ import { wrapStore } from '@tapedeck/tape/store';
 import { describe, expect, test } from 'vitest';
 import { countedIds } from '../support/ids.ts';
 import { openStore } from '../support/store.ts';
+import { tokenShapes } from '../support/token-shapes.ts';
 
 /** A transcript of Claude Code, to which the program appends. */
 interface Transcript {
@@ -90,10 +98,14 @@ const answer = (text: string) => ({
   },
 });
 
-function imported(store: SqliteTapeStore, { id, records }: Transcript): readonly Reconciled[] {
+function imported(
+  store: SqliteTapeStore,
+  { id, records }: Transcript,
+  options?: ReconcileOptions,
+): readonly Reconciled[] {
   const bytes = Buffer.from(records.map((record) => `${JSON.stringify(record)}\n`).join(''));
   const { records: lines } = parseJsonLines([bytes], { file: `${id}.jsonl` });
-  return reconcile(store, planClaudeCode({ name: id, lines }));
+  return reconcile(store, planClaudeCode({ name: id, lines }), options);
 }
 
 /** The messages that Anthropic is shown of a session. */
@@ -371,6 +383,34 @@ describe.each(['as it was', 'that went on here'])('a session %s, exported to two
     expect(stored(home)).toEqual(all);
   });
 });
+
+test.each(['as it was', 'that went on here'])(
+  'an export of a session %s, without its secret, and the real transcript are stored once in a home that lost it',
+  async (how) => {
+    const id = '11111111-2222-4333-8444-555555555555';
+    const key = tokenShapes.find(([name]) => name === 'aws')?.[1];
+    const real = continued({ id, records: [] }, prompt(`First. ${key}`), answer('One.'), prompt('Second.'));
+    using store = openStore();
+    imported(store, real);
+    if (how !== 'as it was') store.entries.append(id, [assistant('Here.'), user('There.')]);
+    const given = await exported(store, id);
+    for (const files of [
+      [given, real],
+      [real, given],
+    ]) {
+      using home = openStore(':memory:', { newId: countedIds('01JE') });
+      const take = () => {
+        for (const file of files) imported(home, file, { clean: cleanerFor() ?? never() });
+      };
+      take();
+      const all = stored(home);
+      for (const text of ['First.', 'One.', 'Second.'])
+        expect([text, all.filter((one) => one.includes(`"text":"${text}`)).length]).toEqual([text, 1]);
+      take();
+      expect(stored(home)).toEqual(all);
+    }
+  },
+);
 
 describe('an export of a continuation, in a home that has the session which was exported first alone,', () => {
   /** A home with that session; what follows has other ids in each home. */

@@ -29,6 +29,6 @@ function cleaned(draft: Draft, clean: Cleaning): Draft {
   return (clean ?? everyForm)?.draft(draft) ?? draft;
 }
 
-function markOf({ payload, meta }: Draft): string {
+function markOf({ payload, meta: { redacted: _, ...meta } = {} }: Draft): string {
   return contentMark(JSON.stringify(payload), JSON.stringify(meta));
 }

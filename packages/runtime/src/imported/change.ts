@@ -228,8 +228,10 @@ export function markOf(draft: Draft): string | undefined {
   return mark;
 }
 
+/** How many secrets were replaced counts for nothing: an export may have replaced them before. */
 function storedMark(draft: Draft): string | undefined {
-  const stored = storedTexts(draft);
+  const { redacted, ...meta } = draft.meta ?? {};
+  const stored = storedTexts(redacted === undefined ? draft : { ...draft, meta });
   return stored && contentMark(stored.payload, stored.meta ?? '{}');
 }
 

@@ -228,7 +228,7 @@ export function isOfImport({ key, name, meta, payload }: Entry): boolean {
 /** An entry as an import compares it. */
 export function shownOf(entry: Entry, key: string): Shown {
   const { seq, kind, mark, name, ref, payload, meta } = entry;
-  const { again: _, usageBefore: __, ...own } = meta;
+  const { again: _, usageBefore: __, redacted: ___, ...own } = meta;
   const text = JSON.stringify(payload);
   return {
     ...{ seq, kind, mark, name, ref, key },
