@@ -119,6 +119,23 @@ test('a session that went on in two ways is refused with the way on, and the oth
   expect(headsOf(a).theirs).toBe(headsOf(b).theirs);
 });
 
+test('a session whose name is taken is left out with a hint that frees the name', async () => {
+  using dir = tempDir();
+  using a = tempHome();
+  using b = tempHome();
+  for (const home of [a, b]) {
+    home.session('main', user('Why?'));
+    await home.here(['remote', 'add', 'origin', dir.file('packs')]);
+  }
+  await a.here(['push']);
+  const pulled = await b.here(['pull']);
+  expect(pulled).toMatchObject({ code: 4, stderr: expect.stringMatching(/another session has this name/) });
+  expect(pulled.stderr).toContain('or free the name here, as tape delete and tape unalias do');
+  await b.here(['delete', 'main']);
+  expect(await b.here(['pull'])).toMatchObject({ code: 0 });
+  expect(headsOf(b).main).toBe(headsOf(a).main);
+});
+
 test('remotes are names in config.yaml that are checked, chosen, completed, and removed with what was kept', async () => {
   using dir = tempDir();
   using home = tempHome();

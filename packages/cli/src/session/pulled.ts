@@ -41,9 +41,13 @@ export function sayLeft(
   for (const { pack, error } of failed) status(`${pack} was left out: ${error.message}`);
   if (failed.length > 0) return exit.failed;
   if (refused.length === 0) return exit.done;
-  const session = shellWord(refused[0]?.session ?? '');
+  const [first] = refused;
+  const session = shellWord(first?.session ?? '');
+  // An archived session keeps its name.
+  const isTaken = first?.error.code === 'TAPE_EXISTS';
+  const other = isTaken ? 'free the name here, as tape delete and tape unalias do' : 'archive the one here';
   status(
-    `Hint: take ${session} in under another name with: tape clone ${shellWord(url)} DIR; ${commandLine('export', [session], ['--home DIR'])} | tape import - --as NEW; or archive the one here`,
+    `Hint: take ${session} in under another name with: tape clone ${shellWord(url)} DIR; ${commandLine('export', [session], ['--home DIR'])} | tape import - --as NEW; or ${other}`,
   );
   return exit.conflict;
 }
