@@ -88,3 +88,34 @@ test('a branch of a branch is not searched for the compactions and rewinds of al
   // Those of the main conversation, which inherits nothing.
   expect(whole).toBe(2);
 });
+
+test('a branch behind a compaction that kept something does not read what it inherits', () => {
+  /** How many entries are read for each that is written, of a session that is compacted, and then rewound again and again. */
+  const readIn = (count: number): number => {
+    const compactMetadata = { preservedMessages: { anchorUuid: 'sum', uuids: ['a0-p', 'a0'] } };
+    const boundary = { type: 'system', subtype: 'compact_boundary', uuid: 'cut', parentUuid: null };
+    const all = beside(count);
+    const records = [
+      ...all.slice(0, 2),
+      { ...boundary, logicalParentUuid: 'a0', sessionId: 's-1', compactMetadata },
+      person({ uuid: 'sum', parent: 'cut' }, 'So far.', { isCompactSummary: true }),
+      ...all.slice(2).map((one) => (one.parentUuid === 'a0' ? { ...one, parentUuid: 'sum' } : one)),
+    ];
+    let read = 0;
+    function* counted(entries: Iterable<unknown>): Generator<unknown> {
+      for (const entry of entries) {
+        read += 1;
+        yield entry;
+      }
+    }
+    const store = wrapStore(openStore(), ({ method, act }) =>
+      method === 'entries.read' ? counted(act() as Iterable<unknown>) : act(),
+    );
+    const plan = planned(records);
+    expect(plan.conversations).toHaveLength(count + 1);
+    expect(plan.conversations.at(-1)?.keeps.size).toBe(1);
+    reconcile(store, plan);
+    return read / records.length;
+  };
+  expect(readIn(40) / readIn(10)).toBeLessThan(1.5);
+});

@@ -4,6 +4,7 @@ import { asidesIn, type CopiedPart } from '../copies/copied.ts';
 import { countedElsewhere } from '../copies/counted-elsewhere.ts';
 import { changeOf } from '../imported/change.ts';
 import { importedIn, inheritedFrom, nothingImported } from '../imported/imported.ts';
+import type { ConversationPlan } from '../plan/plan.ts';
 import type { ReadTape } from './read-tape.ts';
 import type { Writing } from './writing.ts';
 
@@ -51,7 +52,7 @@ export function readCopy(
   { cut, count, erased }: CopiedPart,
 ): ReadTape | undefined {
   const { conversation } = writing;
-  if (fork.base !== cut || conversation.keeps.size > 0) return undefined;
+  if (fork.base !== cut || keepsBehind(conversation, count)) return undefined;
   const imported = {
     ...nothingImported,
     ...asidesIn(store, fork.from, conversation, cut),
@@ -60,6 +61,11 @@ export function readCopy(
     erasedElsewhere: writing.erasedElsewhere,
   };
   return tapeOf(fork, imported, changeOf(conversation, imported, { same: count }));
+}
+
+/** Whether a compaction behind the first entries of a conversation keeps some of these. */
+function keepsBehind({ spine, keeps }: ConversationPlan, count: number): boolean {
+  return keeps.size > 0 && spine.some(({ key = '' }, i) => i >= count && keeps.has(key));
 }
 
 function tapeOf(fork: ComingFork, imported: ReadTape['imported'], change: ReadTape['change']): ReadTape {
