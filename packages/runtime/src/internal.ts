@@ -58,6 +58,7 @@ export { leftTape, reconcileEnd } from './import/reconcile-end.ts';
 export { forgottenDraft, originDraft } from './imported/forgotten.ts';
 export { hasOwnId, saysLine } from './imported/keys.ts';
 export { QuotedTexts, saidIn } from './imported/quoted-texts.ts';
+export { shortHash } from './imported/short-hash.ts';
 export {
   beginning,
   cannotRead,

@@ -1,7 +1,6 @@
-import { hasOwnId, QuotedTexts, saysLine } from '@tapedeck/runtime/internal';
+import { hasOwnId, QuotedTexts, saysLine, shortHash } from '@tapedeck/runtime/internal';
 import type { Entry, JsonObject } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
-import { sha256 } from '@tapedeck/tape/store';
 
 /**
  * What the records of a source say, by which those of a copy are known. A program that copies records may change where and in
@@ -65,7 +64,7 @@ function marksOf(entry: Entry): readonly string[] {
   const key = keyOf(entry);
   const ids = [meta.timestamp, saysLine(key) ? undefined : key].filter((id) => typeof id === 'string');
   const said = JSON.stringify([kind, name, payload]);
-  return ids.filter((id) => id !== '').map((id) => markOf(`${id} ${said}`));
+  return ids.filter((id) => id !== '').map((id) => shortHash(`${id} ${said}`));
 }
 
 /** A part of a second, or the time of the answer to a request: at any other time two may have been said. */
@@ -73,8 +72,4 @@ function momentOf({ timestamp, requestId }: JsonObject): string | undefined {
   if (typeof timestamp !== 'string') return undefined;
   const isOne = typeof requestId === 'string' || /\.\d*[1-9]/.test(timestamp);
   return isOne ? JSON.stringify([timestamp, requestId]) : undefined;
-}
-
-function markOf(text: string): string {
-  return sha256(text).slice(0, 24);
 }

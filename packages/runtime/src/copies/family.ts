@@ -7,6 +7,9 @@ import { recalled } from '../imported/recalled.ts';
 import { isAside } from '../plan/plan.ts';
 import type { Member, Step } from './step.ts';
 
+/** All lists that are empty are one. */
+const none: readonly never[] = [];
+
 /**
  * The sessions that begin with the same message, as one tree of what they show, or showed before a rewind. Each entry is read
  * once, on the tape that has it, so that a copy costs no more than what it has of its own.
@@ -24,7 +27,7 @@ export class Family {
       content: '',
     },
     ...{ kept: undefined, said: '', time: Number.NaN, isAnswer: false },
-    ...{ after: [], places: [], ends: new Set() },
+    ...{ after: none, places: none, ends: none },
   };
   /** The keys of what was erased. */
   readonly erased: Set<string> = new Set();
@@ -52,7 +55,8 @@ export class Family {
       member = { id, session, base, parent, isActive: true, seqs: [], steps: [], end, read: base };
       this.#members.set(id, member);
     }
-    member.end.ends.delete(member);
+    const before = member.end;
+    before.ends = before.ends.filter((one) => one !== member);
     member.isActive = info.lifecycle === 'active';
     if (info.head > member.read)
       for (const entry of recalled(
@@ -62,7 +66,7 @@ export class Family {
       ))
         this.#add(member, entry);
     member.read = Math.max(member.read, info.head);
-    member.end.ends.add(member);
+    member.end.ends = member.end.ends.concat([member]);
     return member;
   }
 
@@ -118,10 +122,11 @@ export class Family {
         said: saidBy(entry),
       },
       ...{ time: Date.parse(String(entry.meta.timestamp)), isAnswer: firstAnswer([entry]) !== undefined },
-      ...{ after: [], places: [], ends: new Set() },
+      ...{ after: none, places: none, ends: none },
     };
-    if (known === undefined) before.after.push(step);
-    step.places.push({ member, seq: entry.seq });
+    // A list that is pushed to has room for sixteen more, and most of these have one.
+    if (known === undefined) before.after = before.after.concat([step]);
+    step.places = step.places.concat([{ member, seq: entry.seq }]);
     return step;
   }
 

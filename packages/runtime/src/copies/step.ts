@@ -15,11 +15,11 @@ export interface Step extends Pick<Shown, 'kind' | 'mark' | 'name' | 'key' | 'co
   /** When its source said it; not a number where that does not tell. */
   readonly time: number;
   readonly isAnswer: boolean;
-  readonly after: Step[];
+  after: readonly Step[];
   /** The tapes that have it, each where it was written. */
-  readonly places: Place[];
+  places: readonly Place[];
   /** The sessions that show it last. */
-  readonly ends: Set<Member>;
+  ends: readonly Member[];
 }
 
 /** Where a tape has an entry of its own. */

@@ -1,12 +1,12 @@
 import type { Draft, Entry, HomeStore, Seq } from '@tapedeck/tape';
 import { isObject, storedTexts } from '@tapedeck/tape/internal';
-import { sha256 } from '@tapedeck/tape/store';
 import { wholeDraft } from '../plan/later-draft.ts';
 import type { ConversationPlan } from '../plan/plan.ts';
 import { isErased } from './erased.ts';
 import { isOfImport, requestOf } from './imported.ts';
 import { keyOf } from './keys.ts';
 import { recalled } from './recalled.ts';
+import { shortHash } from './short-hash.ts';
 
 /** The messages of a session in which its first answer is looked for. */
 const answerWithin = 50;
@@ -129,7 +129,7 @@ export function waysOf(draft: Draft): readonly string[] {
 }
 
 function digestOf(said: string): string {
-  return sha256(said).slice(0, 32);
+  return shortHash(said);
 }
 
 /** What a compaction is known by in all copies of it: what it says or, where its source does not say when, its key. Pure. */

@@ -9,11 +9,11 @@
 
 import type { Draft, Entry, HomeStore, JsonObject, Seq } from '@tapedeck/tape';
 import { clientCalls, importedEvent, isObject } from '@tapedeck/tape/internal';
-import { sha256 } from '@tapedeck/tape/store';
 import { type Base, isAside, type SaidIn } from '../plan/plan.ts';
 import { withAncestors } from './ancestors.ts';
 import { isErased } from './erased.ts';
 import { keyOf, saysLine } from './keys.ts';
+import { shortHash } from './short-hash.ts';
 
 /** An entry of an import that readers see. Its content is not kept: a session can be larger than the memory. */
 export interface Shown extends Pick<Entry, 'seq' | 'kind'> {
@@ -240,7 +240,7 @@ export function shownOf(entry: Entry, key: string): Shown {
 
 /** What content is known by, as the texts of JSON as which it is stored. Pure. */
 export function contentMark(payload: string, meta: string): string {
-  return sha256(`${meta}\n${payload}`).slice(0, 32);
+  return shortHash(`${meta}\n${payload}`);
 }
 
 /**

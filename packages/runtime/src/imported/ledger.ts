@@ -3,12 +3,18 @@ import { isObject } from '@tapedeck/tape/internal';
 import { type Counted, isOfImport, most, requestOf } from './imported.ts';
 import { keyOf } from './keys.ts';
 
+/** An answer by its key, and when its source said it. */
+interface Answer {
+  readonly key: string;
+  readonly time: unknown;
+}
+
 /** What the own entries of a session counted. */
 interface OwnCounts {
   readonly parentId: string | undefined;
   readonly counted: Map<string, JsonObject>;
-  /** The answers to each request: their keys, and when their source said them. */
-  readonly answers: Map<string, Map<string, unknown>>;
+  /** The answers to each request. */
+  readonly answers: Map<string, readonly Answer[]>;
   /** How far its tape was read. */
   read: Seq;
 }
@@ -37,8 +43,9 @@ export class Ledger {
       own.counted.set(key, most(own.counted.get(key), usage));
       const request = requestOf(entry);
       if (request === undefined) continue;
-      const answers = own.answers.get(request) ?? new Map<string, unknown>();
-      own.answers.set(request, answers.set(key, entry.meta.timestamp));
+      const others: readonly Answer[] = own.answers.get(request) ?? [];
+      const answer = { key, time: entry.meta.timestamp };
+      own.answers.set(request, others.filter((one) => one.key !== key).concat([answer]));
     }
     own.read = head;
     return own;
@@ -52,10 +59,10 @@ export class Ledger {
     const own = this.#own.get(id);
     const [answer, ...others] = own?.answers.get(request) ?? [];
     if (answer === undefined || others.length > 0) return undefined;
-    const [key, time] = answer;
+    const { key, time } = answer;
     for (let at = own; at?.parentId !== undefined; at = this.#own.get(at.parentId))
-      for (const [other, when] of this.#own.get(at.parentId)?.answers.get(request) ?? [])
-        if (other !== key && (when === undefined || when !== time)) return undefined;
+      for (const other of this.#own.get(at.parentId)?.answers.get(request) ?? [])
+        if (other.key !== key && (other.time === undefined || other.time !== time)) return undefined;
     return own?.counted.get(key);
   }
 }
@@ -70,7 +77,8 @@ export function countsOf(ledger: Ledger, id: string): Counted {
 export class SharedCounts {
   readonly #ledger: Ledger;
   readonly #counted = new Map<string, JsonObject>();
-  readonly #answers = new Map<string, Set<string>>();
+  /** The sessions that have an answer to each request. */
+  readonly #answers = new Map<string, readonly string[]>();
 
   constructor(ledger: Ledger) {
     this.#ledger = ledger;
@@ -80,8 +88,10 @@ export class SharedCounts {
   add(id: string): void {
     const { counted, answers } = this.#ledger.read(id) ?? {};
     for (const [key, usage] of counted ?? []) this.#counted.set(key, most(this.#counted.get(key), usage));
-    for (const request of answers?.keys() ?? [])
-      this.#answers.set(request, (this.#answers.get(request) ?? new Set()).add(id));
+    for (const request of answers?.keys() ?? []) {
+      const ids: readonly string[] = this.#answers.get(request) ?? [];
+      if (!ids.includes(id)) this.#answers.set(request, ids.concat([id]));
+    }
   }
 
   /** As it counts for one of the sessions, whose own requests are no others' requests. */

@@ -1,9 +1,9 @@
 import type { HomeStore, SessionInfo } from '@tapedeck/tape';
 import { importOriginIn, isDeleted } from '@tapedeck/tape/internal';
-import { sha256 } from '@tapedeck/tape/store';
 import type { ConversationPlan, ImportPlan } from '../plan/plan.ts';
 import { isForgotten } from './copy-notes.ts';
 import { knownSessionsIn } from './known-sessions.ts';
+import { shortHash } from './short-hash.ts';
 
 interface Found {
   /** The ULIDs of sessions, by their origins. */
@@ -151,7 +151,7 @@ export function isOf(
 
 /** What an origin is known by where its text must not be kept. Pure. */
 export function markOf(origin: string): string {
-  return sha256(origin).slice(0, 32);
+  return shortHash(origin);
 }
 
 /** A session of a tool, as a text to compare. */

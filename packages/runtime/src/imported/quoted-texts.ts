@@ -1,5 +1,5 @@
 import { isObject } from '@tapedeck/tape/internal';
-import { sha256 } from '@tapedeck/tape/store';
+import { shortHash } from './short-hash.ts';
 
 /** Some fields quote no more of a text than its beginning. */
 const quotedMax = 100;
@@ -25,13 +25,13 @@ export class QuotedTexts {
   add(text: string): void {
     const line = lineOf(text);
     if (line === '') return;
-    this.#marks.add(markOf(line.slice(0, quotedMax)));
+    this.#marks.add(shortHash(line.slice(0, quotedMax)));
     if (line.length > cutMin) this.#marks.add(cutMark(line));
   }
 
   has(text: string): boolean {
     const line = lineOf(text);
-    if (this.#marks.has(markOf(line.slice(0, quotedMax)))) return true;
+    if (this.#marks.has(shortHash(line.slice(0, quotedMax)))) return true;
     const begun = line.replace(cutEnd, '');
     return begun !== line && begun.length >= cutMin && this.#marks.has(cutMark(begun));
   }
@@ -47,11 +47,7 @@ function lineOf(text: string): string {
 }
 
 function cutMark(line: string): string {
-  return markOf(`${line.slice(0, cutMin)}…`);
-}
-
-function markOf(text: string): string {
-  return sha256(text).slice(0, 24);
+  return shortHash(`${line.slice(0, cutMin)}…`);
 }
 
 /** The texts in a value that are more than an id, a time, a path, or a word of a format. */
