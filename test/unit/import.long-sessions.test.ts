@@ -1,4 +1,6 @@
 import { parseJsonLines, planClaudeCode, reconcile } from '@tapedeck/runtime/import';
+import { isObject } from '@tapedeck/tape/internal';
+import { wrapStore } from '@tapedeck/tape/store';
 import { expect, test, vi } from 'vitest';
 import { openStore } from '../support/store.ts';
 import { jsonl, model, person, says } from '../support/transcript.ts';
@@ -91,4 +93,26 @@ test('an import copies as much of a session per record, however many parents its
     return copied / records.length;
   };
   expect(copiedIn(200) / copiedIn(50)).toBeLessThan(1.5);
+});
+
+test('an import of a transcript that was rewritten many times reads each of its sessions as often as after few times', () => {
+  const wholeReadsAfter = (count: number): number => {
+    let whole = 0;
+    const store = wrapStore(openStore(), ({ method, args: [, query], act }) => {
+      if (method === 'entries.read' && isObject(query) && query.from === 1 && query.to === undefined)
+        whole += 1;
+      return act();
+    });
+    for (let i = 0; i <= count; i += 1) {
+      const anew = [...turn('end', 'start'), ...turn('last', 'end')];
+      const other = anew.map((one) => JSON.parse(JSON.stringify(one).replace(/(ask|answer) /, `$1 ${i} `)));
+      whole = 0;
+      reconcile(store, planClaudeCode({ name: 's-1', lines: linesOf([...turn('start', null), ...other]) }), {
+        rewritten: true,
+      });
+    }
+    expect(store.sessions.list({ all: true })).toHaveLength(count + 1);
+    return whole / count;
+  };
+  expect(wholeReadsAfter(40) / wholeReadsAfter(10)).toBeLessThan(1.5);
 });

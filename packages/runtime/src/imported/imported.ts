@@ -96,8 +96,8 @@ export const nothingImported: Imported = {
  * that it takes is free for anything else.
  */
 const reads = new WeakMap<HomeStore, Map<string, WeakRef<Imported>>>();
-/** How many readings are kept. */
-const readsMax = 16;
+/** How many readings are kept: of a source that was rewritten often, those of all its sessions are needed several times. */
+const readsMax = 256;
 
 /** Reads what a session has of an import, of what is shown that behind a base. One that has not changed is not read again. */
 export function importedIn(
