@@ -108,7 +108,7 @@ export class Points {
     const known = this.#inside.get(step.said);
     if (before === this.#root) return known ?? next(before, step, isRejoined);
     const point = next(before, step, isRejoined);
-    // What precedes it may have been found to follow another one. What says the same again follows itself there, and would without end.
+    // What precedes it may have been found to follow another one. What says the same again would follow itself without end.
     const isLater = known === undefined || known.count < point.count;
     if (isLater && !isSaidBy(before, step.said)) this.#inside.set(step.said, point);
     return point;

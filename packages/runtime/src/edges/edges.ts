@@ -1,8 +1,9 @@
 /**
  * The tree of an import: `edges.ts` links sessions, `fork-of.ts` says where a conversation is forked, `merge-ended.ts`
  * merges subagents where their results came back, `cleared.ts` joins the sessions of a run that cleared, and `misplaced.ts`
- * and `returned.ts` delete sessions that have another place now. `derived.ts` notes edges that no record states, `concluded.ts` counts them, `titles.ts`
- * the titles, and `concluded-title.ts` those that no source gives. Imports `copies` and what lies below.
+ * and `returned.ts` delete sessions that have another place now. `derived.ts` notes edges that no record states, and
+ * `concluded.ts` counts them; `titles.ts` notes the titles, and `concluded-title.ts` those that no source gives. Imports
+ * `copies` and what lies below.
  */
 
 import { type HomeStore, note, type SessionInfo } from '@tapedeck/tape';

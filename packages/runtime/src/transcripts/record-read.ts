@@ -70,7 +70,7 @@ export async function rememberEnd(
   const open = copyOf === undefined && isNamed === undefined ? end : undefined;
   const { brought } = importOf(main, plan, { done, concluded: 0 });
   if (brought === undefined) return;
-  const { sessions, ...found } = brought;
+  const { sessions, derived: _, ...found } = brought;
   const { key, name } = grows;
   const directories = [...main.reading.directories];
   const others = sessions.filter((one) => one !== wrote);
