@@ -7,13 +7,13 @@
  * Imports `plan` and what lies below.
  */
 
+import { hash } from 'node:crypto';
 import type { Draft, Entry, HomeStore, JsonObject, Seq } from '@tapedeck/tape';
 import { clientCalls, importedEvent, isObject } from '@tapedeck/tape/internal';
 import { type Base, isAside, type SaidIn } from '../plan/plan.ts';
 import { withAncestors } from './ancestors.ts';
 import { isErased } from './erased.ts';
 import { keyOf, saysLine } from './keys.ts';
-import { shortHash } from './short-hash.ts';
 
 /** An entry of an import that readers see. Its content is not kept: a session can be larger than the memory. */
 export interface Shown extends Pick<Entry, 'seq' | 'kind'> {
@@ -238,9 +238,12 @@ export function shownOf(entry: Entry, key: string): Shown {
   };
 }
 
-/** What content is known by, as the texts of JSON as which it is stored. Pure. */
+/**
+ * What content is known by, as the texts of JSON as which it is stored: a hash with a character for each byte, since an import makes
+ * and holds one of each entry. Pure.
+ */
 export function contentMark(payload: string, meta: string): string {
-  return shortHash(`${meta}\n${payload}`);
+  return hash('sha256', `${meta}\n${payload}`, 'binary');
 }
 
 /**

@@ -51,7 +51,9 @@ export function importsOn(at: Connection): InProcess<Imports> {
       assertArgument(ids, 'texts', 'discard imports', 'the ids');
       assertOptions(o, fieldsOf['imports.discard'], 'discard', 'imports');
       const erased = discardAll(at, ids, o);
-      return { erased, wiped: o.wipe !== false && (erasedAt(db) === undefined || wipeFile(db)) };
+      // A server has files of its own, which may still have it.
+      const isClean = db.hasFile && erasedAt(db) === undefined;
+      return { erased, wiped: o.wipe !== false && (isClean || wipeFile(db)) };
     },
   };
 }
