@@ -340,7 +340,7 @@ class Work {
     this.#inside(agent, this.#answer(this.#id('m'))({ type: 'text', text: `end of ${agent.id}` }));
   }
 
-  /** A later call goes on with a subagent that has ended. */
+  /** A later call resumes a subagent that has ended. */
   #resume(session: Session): void {
     const agent = this.#ended.find((one) => one.session === session && one.generation === 'file');
     if (agent === undefined) {

@@ -8,7 +8,7 @@ const keyPrefix = 'import:title';
 /**
  * Gives a session the title that its source has now, where it was created with another one. That of a rename, which a
  * person gave it, comes before both.
- * @param isEarlier asked where the session has another one: whether its source had that later
+ * @param isEarlier whether the source gave the session its present title later. Called where the two differ
  */
 export function saveTitle(
   store: HomeStore,

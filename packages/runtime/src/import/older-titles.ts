@@ -7,8 +7,8 @@ import { type ImportPlan, isAside } from '../plan/plan.ts';
 import type { Reconciled } from './reconciled.ts';
 
 /**
- * Says of the conversations of a plan, by their keys, whether their title may be an earlier one, as that of an older copy: its main
- * file brought nothing, and lacks a record beside the conversation that a session of it has, such as a title.
+ * Returns a function that says, by its key, whether the title of a conversation may be an earlier one, as in an older copy: the
+ * main file of the plan brought nothing, and lacks a record beside the conversation that a session has, such as a title.
  */
 export function olderTitles(
   store: HomeStore,

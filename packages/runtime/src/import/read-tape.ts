@@ -52,7 +52,7 @@ export function readTape(
   };
   const back = backIn(store, writing, info?.id, imported);
   const change = changeOf(conversation, imported, back);
-  // In a version of a source a line can be added or removed.
+  // A source that was written anew can have a line more or less.
   const needed = writing.rewritten ? withoutMoved(change, conversation, imported) : change;
   return { head, hash: headHash, imported, change: needed, back };
 }
