@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs';
 import { drawGraph, drawTree, SessionGraph, toDot } from '@tapedeck/graph';
 import { readUsage, trace } from '@tapedeck/runtime';
 import {
@@ -6,11 +7,14 @@ import {
   planClaudeCode,
   type Reconciled,
   reconcile,
+  SourceTable,
 } from '@tapedeck/runtime/import';
 import { type JsonObject, type SqliteTapeStore, view } from '@tapedeck/tape';
 import { isObject, originOf, treeParentOf } from '@tapedeck/tape/internal';
 import { expect, test } from 'vitest';
+import { importFiles } from '../support/import-files.ts';
 import { openStore } from '../support/store.ts';
+import { tempDir } from '../support/temp-dir.ts';
 import { calls, jsonl, model, person, returns, says } from '../support/transcript.ts';
 
 type Raw = { readonly [field: string]: unknown };
@@ -59,6 +63,23 @@ test('/clear ends one session and begins the next, joined by a derived link that
   const before = linesAbout(store);
   take(store, [...cleared, person({ uuid: 'u3', parent: 'a2' }, 'three')]);
   expect(linesAbout(store)).toBe(before);
+});
+
+test('two imports at once into one home count their own edges', async () => {
+  using dir = tempDir();
+  const store = openStore();
+  const table = SourceTable.open(dir.file('home.sources'));
+  const counts = ['s-1', 's-2', 's-3'].map(async (session, i) => {
+    const records = cleared.slice(0, i === 0 ? 2 : 4).map((one) => ({
+      ...JSON.parse(JSON.stringify(one).replace(/"([ua]\d|one|first|two|second)"/g, `"${session}-$1"`)),
+      sessionId: session,
+    }));
+    const file = dir.file(`${session}.jsonl`);
+    writeFileSync(file, jsonl(records));
+    const { done } = await importFiles(store, [file], { table });
+    return done.map(({ brought }) => brought?.derived);
+  });
+  expect(await Promise.all(counts)).toEqual([[0], [1], [1]]);
 });
 
 test('a record that is its own parent follows the one before it in the file, by a derived edge', () => {

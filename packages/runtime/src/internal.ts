@@ -44,7 +44,6 @@ export {
   realBeginning,
   standingOf,
 } from './discovery/index.ts';
-export { concludedIn } from './edges/concluded.ts';
 export { cleaner } from './export/clean-store.ts';
 export {
   resumeCommand,

@@ -121,17 +121,21 @@ export async function importTranscript(
   const name = as ?? plan.session;
   const why = nameFault(name);
   if (why !== undefined) throw cannotName(name, { named, fault: why });
-  const { concludedIn } = await import('@tapedeck/runtime/internal');
   return await writing(async (store) => {
-    const before = concludedIn(store).count;
+    let derived = 0;
+    const onConcluded = () => {
+      derived += 1;
+    };
     const sessions = await withProgress(context, (progress) =>
-      withFile(named, () => reconcile(store, plan, { ...how, onAdded: progress('Adding entries') })),
+      withFile(named, () =>
+        reconcile(store, plan, { ...how, onConcluded, onAdded: progress('Adding entries') }),
+      ),
     );
     const [refused] = sessions.flatMap((one) => one.refused ?? []);
     if (refused !== undefined) throw refused;
     const [counts = noCounts] = plan.counts.values();
     const { bad, irregular } = plan;
-    const brought = { sessions, counts, derived: concludedIn(store).count - before, bad, irregular };
+    const brought = { sessions, counts, derived, bad, irregular };
     await say([brought], { named, context });
     return exit.done;
   }, writingOptions);

@@ -6,7 +6,7 @@ import { knownSessionsIn } from '../imported/known-sessions.ts';
 import { sessionOf, sourceOf } from '../imported/origins.ts';
 import type { ImportPlan } from '../plan/plan.ts';
 import { appendBeside } from './beside.ts';
-import { link } from './link.ts';
+import { link, type OnConcluded } from './link.ts';
 
 /** The type of the edge between two sessions of which the second begins behind a `/clear`. */
 export const clearType = 'clear';
@@ -25,19 +25,24 @@ export function noteRun(store: HomeStore, { format, clearedFrom }: ImportPlan, s
  * Puts each session that begins behind a `/clear` under the one that its run began just before it: no record says more than with
  * which session the run began. So the first of them is under that.
  */
-export function placeRun(store: HomeStore, { format, session, clearedFrom }: ImportPlan): void {
-  placeCleared(store, { format, run: clearedFrom ?? session });
+export function placeRun(
+  store: HomeStore,
+  { format, session, clearedFrom }: ImportPlan,
+  onConcluded: OnConcluded,
+): void {
+  placeCleared(store, { format, run: clearedFrom ?? session }, onConcluded);
 }
 
 /** Puts a session back into its run, if one cleared it, once it is below no other one that begins as it does. */
-export function placeAgain(store: HomeStore, info: SessionInfo): void {
+export function placeAgain(store: HomeStore, info: SessionInfo, onConcluded: OnConcluded): void {
   const { clearedFrom: run, origin } = knownSessionsIn(store).of(info);
-  if (run !== undefined) placeCleared(store, { format: String(origin?.format), run });
+  if (run !== undefined) placeCleared(store, { format: String(origin?.format), run }, onConcluded);
 }
 
 function placeCleared(
   store: HomeStore,
   { format, run }: { readonly format: string; readonly run: string },
+  onConcluded: OnConcluded,
 ): void {
   const cleared = copiesIn(store).tools.clearedIn(sourceOf(format, run));
   if (cleared.length === 0) return;
@@ -46,7 +51,7 @@ function placeCleared(
   for (const id of cleared) {
     const one = store.sessions.find(id);
     if (one === undefined || isDeleted(one) || isCopy(one)) continue;
-    if (before !== undefined) placeBehind(store, one, { before, isRun: before === began });
+    if (before !== undefined) placeBehind(store, one, { before, isRun: before === began, onConcluded });
     before = one;
   }
 }
@@ -54,13 +59,17 @@ function placeCleared(
 function placeBehind(
   store: HomeStore,
   info: SessionInfo,
-  { before, isRun }: { readonly before: SessionInfo; readonly isRun: boolean },
+  {
+    before,
+    isRun,
+    onConcluded,
+  }: { readonly before: SessionInfo; readonly isRun: boolean; readonly onConcluded: OnConcluded },
 ): void {
   if (info.link?.type !== clearType && treeParentOf(info).parentId !== undefined) return;
   const evidence = isRun
     ? 'it begins behind a /clear, in the run that began with that session'
     : 'it is the next one to begin behind a /clear, in the run that made that session';
-  link(store, info.id, before.id, { type: clearType, derived: true, evidence });
+  link(store, info.id, before.id, { type: clearType, derived: true, evidence, onConcluded });
 }
 
 /** Whether it is below another session that begins as it does: a copy says what its source said of the run. */

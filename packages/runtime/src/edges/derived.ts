@@ -4,8 +4,8 @@ import { derivedKind } from '../imported/derived-edges.ts';
 import { keyOf } from '../imported/keys.ts';
 import type { DerivedEdge, ImportPlan } from '../plan/plan.ts';
 import { appendBeside } from './beside.ts';
-import { concludedIn } from './concluded.ts';
 import { isBetween } from './edges.ts';
+import type { OnConcluded } from './link.ts';
 
 /**
  * Records the derived edges inside of the session of a conversation: each once, again when it changed, and as gone when
@@ -14,7 +14,7 @@ import { isBetween } from './edges.ts';
 export function recordDerived(
   store: HomeStore,
   session: string,
-  { derived }: Pick<ImportPlan, 'derived'>,
+  { derived, onConcluded }: Pick<ImportPlan, 'derived'> & { readonly onConcluded: OnConcluded },
   conversation: string,
 ): void {
   const edges = derived.filter((edge) => !isBetween(edge) && edge.conversation === conversation);
@@ -35,7 +35,7 @@ export function recordDerived(
   for (const of of there.keys()) if (!now.has(of)) say(of, { of, gone: true });
   if (drafts.length === 0) return;
   appendBeside(store, session, drafts);
-  concludedIn(store).count += edges.filter(({ of }) => !there.has(of)).length;
+  for (const { of } of edges) if (!there.has(of)) onConcluded();
   const id = store.sessions.find(session)?.id;
   // A copy may begin with what follows a lost parent.
   if (id !== undefined) copiesIn(store).wrote(id);

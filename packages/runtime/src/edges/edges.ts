@@ -1,9 +1,8 @@
 /**
  * The tree of an import: `edges.ts` links sessions, `fork-of.ts` says where a conversation is forked, `merge-ended.ts`
  * merges subagents where their results came back, `cleared.ts` joins the sessions of a run that cleared, and `misplaced.ts`
- * and `returned.ts` delete sessions that have another place now. `derived.ts` notes edges that no record states, and
- * `concluded.ts` counts them; `titles.ts` notes the titles, and `concluded-title.ts` those that no source gives. Imports
- * `copies` and what lies below.
+ * and `returned.ts` delete sessions that have another place now. `derived.ts` notes edges that no record states;
+ * `titles.ts` notes the titles, and `concluded-title.ts` those that no source gives. Imports `copies` and what lies below.
  */
 
 import { type HomeStore, note, type SessionInfo } from '@tapedeck/tape';
@@ -20,7 +19,7 @@ import { appendBeside } from './beside.ts';
 import { clearType, noteRun, placeAgain, placeRun } from './cleared.ts';
 import { titleCopy, titleShown } from './concluded-title.ts';
 import { callAt } from './fork-of.ts';
-import { link } from './link.ts';
+import { link, type OnConcluded } from './link.ts';
 import { parentSession } from './parent-session.ts';
 
 /** The session that a conversation of a plan is, whether it was made just now, and how much it got. */
@@ -30,6 +29,12 @@ interface Placed {
   readonly added: number;
   /** Whether the source has less of it than the session, as an older copy does. */
   readonly isBehind?: boolean;
+}
+
+/** Which conversations of a plan get their places, and whether the copies of them do. */
+interface Linked extends Pick<ImportPlan, 'conversations'> {
+  readonly copies: boolean;
+  readonly onConcluded: OnConcluded;
 }
 
 /** A conversation of a plan, and the session that its parent is. */
@@ -55,7 +60,7 @@ export function linkSessions(
   store: HomeStore,
   plan: ImportPlan,
   sessionsOf: (key: string) => Placed | undefined,
-  { conversations, copies }: Pick<ImportPlan, 'conversations'> & { readonly copies: boolean },
+  { conversations, copies, onConcluded }: Linked,
 ): void {
   const derived = new Map(plan.derived.filter(isBetween).map((edge) => [edge.of, edge]));
   const isOlder = plan.conversations.some(({ key }) => sessionsOf(key)?.isBehind === true);
@@ -65,39 +70,40 @@ export function linkSessions(
     if (placed === undefined) continue;
     const { session } = placed;
     if (kind === 'main' && copies) {
-      placeCopy(store, plan, placed);
+      placeCopy(store, plan, placed, onConcluded);
       noteRun(store, plan, session);
     }
-    if (kind === 'main') placeExported(store, plan, session);
+    if (kind === 'main') placeExported(store, plan, session, onConcluded);
     if (kind === 'cleared') titleShown(store, session);
     const written = parent === undefined ? undefined : sessionsOf(parent.key)?.session;
     // An older copy knows less of where its sessions belong.
     if (written === undefined || (isOlder && !placed.created)) continue;
     const above = parentSession(store, plan, conversation, { session, written });
-    placeBelow(store, { conversation, session, above }, derived.get(key));
+    const edge = derived.get(key);
+    placeBelow(store, { conversation, session, above }, edge && { ...edge, onConcluded });
   }
   // A branch may have been below what is a copy of it.
   const main = conversations.find(({ kind }) => kind === 'main');
   const placed = main && sessionsOf(main.key);
   if (placed === undefined || !copies) return;
-  placeAlike(store, placed.session);
+  placeAlike(store, placed.session, onConcluded);
   // What begins as another session does is below that, and the first of them where its run cleared it.
-  placeRun(store, plan);
+  placeRun(store, plan, onConcluded);
 }
 
 function placeBelow(
   store: HomeStore,
   { conversation, session, above }: Below & { readonly session: string },
-  edge: DerivedEdge | undefined,
+  edge: (DerivedEdge & { readonly onConcluded: OnConcluded }) | undefined,
 ): void {
   const { kind } = conversation;
   const info = store.sessions.find(session);
   const start =
     kind === 'subagent' && info !== undefined ? startOf(store, { conversation, above }, info) : {};
   if (edge !== undefined) {
-    const { evidence } = edge;
+    const { evidence, onConcluded } = edge;
     const type = edge.why === 'cleared' ? clearType : edge.why;
-    link(store, session, above, { type, derived: true, evidence, ...start });
+    link(store, session, above, { type, derived: true, evidence, onConcluded, ...start });
     return;
   }
   if (info !== undefined && kind === 'branch') placeBranch(store, info, above);
@@ -138,13 +144,18 @@ function placeBranch(store: HomeStore, info: SessionInfo, above: string): void {
 }
 
 /** Puts a session under the one that was exported, where it has a part of that and could not be forked from it. */
-function placeExported(store: HomeStore, { exportOf }: ImportPlan, session: string): void {
+function placeExported(
+  store: HomeStore,
+  { exportOf }: ImportPlan,
+  session: string,
+  onConcluded: OnConcluded,
+): void {
   const info = store.sessions.find(session);
   const source = exportOf === undefined ? undefined : store.sessions.find(exportOf);
   if (info === undefined || source === undefined || source.id !== exportOf || info.id === exportOf) return;
   if (info.link !== undefined || treeParentOf(info).parent !== undefined) return;
   const evidence = 'it has records that an export wrote, but not all that precedes them';
-  link(store, session, source.id, { type: 'copy', derived: true, evidence });
+  link(store, session, source.id, { type: 'copy', derived: true, evidence, onConcluded });
 }
 
 /** Puts a copy under its source, and the copies of a source under that, whichever of them was imported first. */
@@ -152,13 +163,15 @@ function placeCopy(
   store: HomeStore,
   { format, session: own, copyOf }: ImportPlan,
   { session, created }: Placed,
+  onConcluded: OnConcluded,
 ): void {
   const info = store.sessions.find(session);
   if (info === undefined) return;
   if (copyOf !== undefined) {
     noteSource(store, info, copyOf);
     const source = sessionOf(store, { format, session: copyOf });
-    if (source !== undefined && treeParentOf(info).parentId !== source.id) placeUnder(store, info, source);
+    if (source !== undefined && treeParentOf(info).parentId !== source.id)
+      placeUnder(store, info, source, onConcluded);
   }
   // What is neither new nor a fork has found its copies before, or was found by them.
   const isPlaced = !created && info.parentId === undefined;
@@ -166,14 +179,20 @@ function placeCopy(
   if (copies.length === 0) return;
   // The one under which each copy puts itself, also where this is another one that was made beside it.
   const first = sessionOf(store, { format, session: own }) ?? info;
-  for (const copy of copies) if (treeParentOf(copy).parentId !== first.id) placeUnder(store, copy, first);
+  for (const copy of copies)
+    if (treeParentOf(copy).parentId !== first.id) placeUnder(store, copy, first, onConcluded);
 }
 
 /**
  * Puts a copy under the source that it names. That, or something above it, may be below the copy, which came first: there
  * it stays only if all of them are branches, or are where their sources say.
  */
-function placeUnder(store: HomeStore, copy: SessionInfo, source: SessionInfo): void {
+function placeUnder(
+  store: HomeStore,
+  copy: SessionInfo,
+  source: SessionInfo,
+  onConcluded: OnConcluded,
+): void {
   const path = pathBelow(store, source.id, copy.id);
   if (path !== undefined) {
     const copies = copiesIn(store);
@@ -187,18 +206,18 @@ function placeUnder(store: HomeStore, copy: SessionInfo, source: SessionInfo): v
     const continued = store.sessions.find(continuedFrom(store, loose.id) ?? '');
     const exported = continued === undefined || isDeleted(continued) ? undefined : continued.id;
     // What no record says gives way to what later files say.
-    const concluded = { derived: true, evidence: 'a copy of it was imported before it' };
-    link(store, loose.id, exported ?? null, {
-      type: 'copy',
-      ...(exported === undefined && concluded),
-    });
-    if (exported === undefined) placeAgain(store, loose);
+    const evidence = 'a copy of it was imported before it';
+    if (exported !== undefined) link(store, loose.id, exported, { type: 'copy' });
+    else {
+      link(store, loose.id, null, { type: 'copy', derived: true, evidence, onConcluded });
+      placeAgain(store, loose, onConcluded);
+    }
   }
   link(store, copy.id, source.id, { type: 'copy' });
 }
 
 /** Puts the sessions whose sources do not say of which they are copies under the likeliest, and gives copies their titles. */
-function placeAlike(store: HomeStore, session: string): void {
+function placeAlike(store: HomeStore, session: string, onConcluded: OnConcluded): void {
   const id = store.sessions.find(session)?.id;
   if (id === undefined) return;
   const resemblance = resemblanceIn(store);
@@ -219,10 +238,10 @@ function placeAlike(store: HomeStore, session: string): void {
         : parentId === undefined || resemblance.has(parentId);
     if (!isFree || (parentId === undefined && source === undefined)) continue;
     const evidence = one.source === undefined ? 'it went on first' : evidenceOf(one.source);
-    link(store, info.id, source?.id ?? null, { type: 'copy', derived: true, evidence });
+    link(store, info.id, source?.id ?? null, { type: 'copy', derived: true, evidence, onConcluded });
     if (source === undefined) first.push(info);
   }
-  for (const info of first) placeAgain(store, info);
+  for (const info of first) placeAgain(store, info, onConcluded);
 }
 
 function evidenceOf({ common, before }: NonNullable<Likely['source']>): string {

@@ -3,11 +3,21 @@ import { type HomeStore, TapeError } from '@tapedeck/tape';
 import { isDeleted } from '@tapedeck/tape/internal';
 import type { LinkRequest, SessionLink } from '@tapedeck/tape/store';
 import { resemblanceIn } from '../copies/resemblance.ts';
-import { concludedIn } from './concluded.ts';
 import { isRefusal } from './refusal.ts';
 
+/** Called for each edge that no record names, once an import has made it. */
+export type OnConcluded = () => void;
+
+/** An edge to make, and what is called where it is a concluded one. */
+type Linking = LinkRequest &
+  (
+    | { readonly derived?: false; readonly onConcluded?: undefined }
+    | { readonly derived: true; readonly onConcluded: OnConcluded }
+  );
+
 /** Makes an edge, unless a person has moved the session, or has deleted one of the two. */
-export function link(store: HomeStore, child: string, parent: string | null, request: LinkRequest): void {
+export function link(store: HomeStore, child: string, parent: string | null, linking: Linking): void {
+  const { onConcluded, ...request } = linking;
   const info = store.sessions.find(child);
   const above = parent === null ? null : store.sessions.find(parent);
   if (info === undefined || isDeleted(info) || above === undefined || (above !== null && isDeleted(above)))
@@ -22,7 +32,7 @@ export function link(store: HomeStore, child: string, parent: string | null, req
   resemblanceIn(store).forget(id);
   try {
     store.lineage.link(id, above?.id ?? null, request);
-    if (derived && placed?.derived !== true) concludedIn(store).count += 1;
+    if (derived && placed?.derived !== true) onConcluded?.();
   } catch (error) {
     // What was moved by hand can be in the way.
     const isInTheWay = error instanceof TapeError && error.code === 'TAPE_CONFLICT';

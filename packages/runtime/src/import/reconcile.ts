@@ -14,6 +14,7 @@ import { copiesIn } from '../copies/copies.ts';
 import { erasedIn } from '../copies/erased-in-plan.ts';
 import { recordDerived } from '../edges/derived.ts';
 import { linkSessions } from '../edges/edges.ts';
+import type { OnConcluded } from '../edges/link.ts';
 import { mergeEnded } from '../edges/merge-ended.ts';
 import { deleteReturned } from '../edges/returned.ts';
 import { saveTitle } from '../edges/titles.ts';
@@ -44,6 +45,8 @@ export interface ReconcileOptions {
   readonly origins?: Origins;
   /** Called with the entries of a new session that were added, some times while they are. */
   readonly onAdded?: OnProgress;
+  /** Called for each edge that no record names, once it is made. */
+  readonly onConcluded?: OnConcluded;
 }
 
 /**
@@ -53,7 +56,14 @@ export interface ReconcileOptions {
 export function reconcileOnce(
   store: HomeStore,
   plan: ImportPlan,
-  { clean, rewritten = false, as, origins = new Origins(store), onAdded }: ReconcileOptions,
+  {
+    clean,
+    rewritten = false,
+    as,
+    origins = new Origins(store),
+    onAdded,
+    onConcluded = () => {},
+  }: ReconcileOptions,
   onWritten: (one: Reconciled) => void,
 ): readonly Reconciled[] {
   const copies = copiesIn(store);
@@ -75,9 +85,9 @@ export function reconcileOnce(
     // An older copy has less to conclude from.
     for (const { conversation: of, session, isBehind } of writer.done.filter(isTaken))
       if (keys.has(of) && isBehind !== true)
-        recordDerived(store, session, { derived: known.edgesOf(of) }, of);
+        recordDerived(store, session, { derived: known.edgesOf(of), onConcluded }, of);
     // What follows a lost parent says of what others are copies.
-    linkSessions(store, plan, placed, { conversations, copies: as === undefined });
+    linkSessions(store, plan, placed, { conversations, copies: as === undefined, onConcluded });
   };
   const agents = plan.conversations.findIndex(({ kind }) => kind === 'subagent');
   const count = agents === -1 ? plan.conversations.length : agents;

@@ -2,7 +2,6 @@ import type { HomeStore } from '@tapedeck/tape';
 import { quote } from '@tapedeck/tape/internal';
 import type { OnProgress } from '@tapedeck/tape/store';
 import type { FoundFile } from '../discovery/index.ts';
-import { concludedIn } from '../edges/concluded.ts';
 import type { ReconcileOptions } from '../import/reconcile.ts';
 import type { Reconciled } from '../import/reconciled.ts';
 import { Reconciling } from '../import/reconciling.ts';
@@ -24,7 +23,7 @@ import { readingOf } from './reading-progress.ts';
 import { isRead, record, rememberEnd } from './record-read.ts';
 
 /** How a conversation is imported. */
-export interface ImportingOptions extends Omit<ReconcileOptions, 'rewritten' | 'clean'> {
+export interface ImportingOptions extends Omit<ReconcileOptions, 'rewritten' | 'clean' | 'onConcluded'> {
   /** Replaces what has the form of a secret, as {@link cleanerFor} does by default; false keeps it. */
   readonly clean?: Cleaner | false;
   /** What is known of files: an unchanged one is not read, and what was read is recorded. */
@@ -110,8 +109,14 @@ export async function importConversation(
       opened.filter(({ seen }) => isOther(seen)).flatMap(({ file }) => plan.files.get(file.path) ?? []),
     );
     const rewritten = (conversation: ConversationPlan) => apart.has(conversation.file);
-    const before = concludedIn(store).count;
-    const reconciling = new Reconciling(store, plan, { ...how, rewritten, ...(clean && { clean }) });
+    let concluded = 0;
+    const onConcluded = () => {
+      concluded += 1;
+    };
+    const reconciling = new Reconciling(store, plan, {
+      ...{ ...how, rewritten, onConcluded },
+      ...(clean && { clean }),
+    });
     let done = reconciling.since(look);
     while (done === undefined) done = reconciling.since(await lookAtForgotten());
     markSessionsBack(store, done);
@@ -127,7 +132,6 @@ export async function importConversation(
       await record(table, opened, { at: now(), isBehind, lacks: filesOf(lacking) });
       if (lacking.length === 0) await rememberEnd(store, plan, { tool, done, opened, table });
     }
-    const concluded = concludedIn(store).count - before;
     const brought = opened.map((one) => importOf(one, plan, { done, concluded }));
     return [...brought, ...[...failed].map(([file, error]) => ({ file, seen: 'new', error }) as const)];
   } catch (error) {
