@@ -1,8 +1,18 @@
-import { parseJsonLines, planClaudeCode, reconcile } from '@tapedeck/runtime/import';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import {
+  claudeCode,
+  conversationsIn,
+  discover,
+  parseJsonLines,
+  planClaudeCode,
+  reconcile,
+} from '@tapedeck/runtime/import';
 import { isObject } from '@tapedeck/tape/internal';
 import { wrapStore } from '@tapedeck/tape/store';
 import { expect, test, vi } from 'vitest';
 import { openStore } from '../support/store.ts';
+import { tempDir } from '../support/temp-dir.ts';
 import { jsonl, model, person, says } from '../support/transcript.ts';
 
 type Raw = { readonly [field: string]: unknown };
@@ -115,4 +125,51 @@ test('an import of a transcript that was rewritten many times reads each of its 
     return whole / count;
   };
   expect(wholeReadsAfter(40) / wholeReadsAfter(10)).toBeLessThan(1.5);
+});
+
+test('files of one session id that say other things look at each session as often, however many are forked from each other', () => {
+  const looksIn = (count: number): number => {
+    let looks = 0;
+    const store = wrapStore(openStore(), ({ method, act }) => {
+      if (method === 'sessions.find') looks += 1;
+      return act();
+    });
+    for (let i = 0; i < count; i += 1) {
+      const lines = linesOf([...turn(`first${i}`, null), ...turn(`last${i}`, `first${i}`)]);
+      reconcile(store, planClaudeCode({ name: 's-1', lines }));
+    }
+    expect(store.sessions.list({ all: true })).toHaveLength(count);
+    // Each file is compared with what each earlier one brought.
+    return looks / count ** 2;
+  };
+  expect(looksIn(32) / looksIn(8)).toBeLessThan(1.5);
+});
+
+test('daily backups of a session compare each file of a subagent with each of its session, once', async () => {
+  const readsIn = async (days: number): Promise<number> => {
+    using dir = tempDir();
+    for (let day = 0; day < days; day += 1) {
+      const folder = dir.file(`day-${day}/s-1`);
+      mkdirSync(join(folder, 'subagents'), { recursive: true });
+      writeFileSync(`${folder}.jsonl`, jsonl(turn('one', null)));
+      writeFileSync(join(folder, 'subagents/agent-a1.jsonl'), jsonl(turn('two', null)));
+    }
+    const { files } = await discover({
+      place: { env: {}, home: '/' },
+      tools: [claudeCode],
+      paths: [dir.path],
+    });
+    let reads = 0;
+    const watched = files.map((file) =>
+      Object.defineProperty({ ...file }, 'path', {
+        get: () => {
+          reads += 1;
+          return file.path;
+        },
+      }),
+    );
+    expect(conversationsIn(watched).map((one) => one.files.length)).toEqual(Array(days).fill(2));
+    return reads / days ** 2;
+  };
+  expect((await readsIn(20)) / (await readsIn(5))).toBeLessThan(1.5);
 });

@@ -3,8 +3,13 @@ export function nearest<T extends { readonly path: string }>(
   path: string,
   files: readonly T[],
 ): T | undefined {
-  const common = files.map((one) => commonLength(one.path, path));
-  return files[common.indexOf(Math.max(...common))];
+  let [found, most] = [files[0], 0];
+  for (const one of files) {
+    // What has more in common has this character in common, too: so of many files each is mostly compared in one.
+    const length = one.path[most] === path[most] ? commonLength(one.path, path) : 0;
+    if (length > most) [found, most] = [one, length];
+  }
+  return found;
 }
 
 function commonLength(one: string, other: string): number {

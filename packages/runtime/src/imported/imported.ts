@@ -1,6 +1,6 @@
 /**
- * What is on tapes of transcripts: the entries of a session (`imported.ts`) with the keys of their records (`keys.ts`), also erased
- * ones (`erased.ts`), the notes of its sources and of what it is a copy of (`origins.ts`, `copy-notes.ts`), the edges that were
+ * What is on tapes of transcripts: the entries of a session (`imported.ts`), read once as long as that is as it was (`states.ts`),
+ * with the keys of their records (`keys.ts`), also erased ones (`erased.ts`), the notes of its sources and of what it is a copy of (`origins.ts`, `copy-notes.ts`), the edges that were
  * concluded (`derived-edges.ts`), how it begins (`first-said.ts`), and the tokens that were counted (`ledger.ts`). `change.ts`
  * concludes from that what a plan adds, but for what only stands in another line (`moved-lines.ts`). What an import has to know
  * of all sessions is read of each once (`session-facts.ts`, `known-sessions.ts`).
@@ -11,9 +11,9 @@ import { hash } from 'node:crypto';
 import type { Draft, Entry, HomeStore, JsonObject, Seq } from '@tapedeck/tape';
 import { clientCalls, importedEvent, isObject } from '@tapedeck/tape/internal';
 import { type Base, isAside, type SaidIn } from '../plan/plan.ts';
-import { withAncestors } from './ancestors.ts';
 import { isErased } from './erased.ts';
 import { keyOf, saysLine } from './keys.ts';
+import { statesIn } from './states.ts';
 
 /** An entry of an import that readers see. Its content is not kept: a session can be larger than the memory. */
 export interface Shown extends Pick<Entry, 'seq' | 'kind'> {
@@ -107,7 +107,7 @@ export function importedIn(
   /** The first position that is read. */
   from: Seq = 1,
 ): Imported {
-  const of = `${stateOf(store, session)} ${base?.cut ?? 0} ${from}`;
+  const of = `${statesIn(store).of(session)} ${base?.cut ?? 0} ${from}`;
   const kept = reads.get(store) ?? new Map<string, WeakRef<Imported>>();
   reads.set(store, kept);
   const imported = kept.get(of)?.deref() ?? readIn(store, session, { base, from });
@@ -116,14 +116,6 @@ export function importedIn(
   kept.set(of, new WeakRef(imported));
   for (const [oldest] of kept) if (kept.size > readsMax) kept.delete(oldest);
   return imported;
-}
-
-/** A session as it is: what it inherits may have been erased since. */
-function stateOf(store: HomeStore, session: string): string {
-  const { id } = store.sessions.find(session) ?? {};
-  return withAncestors(store, id)
-    .map((one) => `${one} ${store.sessions.find(one)?.headHash}`)
-    .join(' ');
 }
 
 /**

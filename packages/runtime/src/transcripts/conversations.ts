@@ -23,9 +23,8 @@ export function conversationsIn(files: readonly FoundFile[]): readonly Conversat
     if (first === undefined) return [];
     const { tool, main: session } = first;
     if (mains.length < 2) return [{ tool, session, files: [...mains, ...others] }];
-    return mains.map((file) => ({
-      ...{ tool, session },
-      files: [file, ...others.filter((other) => nearest(other.path, mains) === file)],
-    }));
+    // Of each file once: a folder of daily backups has many of both.
+    const beside = Map.groupBy(others, ({ path }) => nearest(path, mains));
+    return mains.map((file) => ({ tool, session, files: [file, ...(beside.get(file) ?? [])] }));
   });
 }
