@@ -317,27 +317,85 @@ test('a copy that comes after its source was forgotten does not bring it back', 
   expect(at.holds(`${secretWord} c 2`)).toEqual(['tape.db']);
 });
 
-test('nor does a copy of an old `--resume`, whose records have other ids', async () => {
+test('what was never imported goes from its copies, and does not come with later ones', async () => {
   using at = user();
-  const file = (sessionId: string, last: number) =>
-    records(
-      sessionId,
-      [...Array(last).keys()].map((n) => ['a', n] as const),
-    ).map((one, n) => ({
-      ...one,
-      ...{ uuid: `${sessionId}${one.uuid}`, parentUuid: one.parentUuid && `${sessionId}${one.parentUuid}` },
-      ...{ forkedFrom: undefined, timestamp: `2026-01-02T03:04:0${n}.000Z` },
-      ...(one.type === 'assistant' && { requestId: `req_${n}` }),
-    }));
-  at.write('a.jsonl', file('a', 2));
+  const copy = (list: string) => at.write('c.jsonl', records('c', turns(list)));
+  copy('a0 c3');
+  at.write('d.jsonl', records('d', turns('d0')));
   await at.imports();
-  await at.imports('--forget', 'a');
-  at.write('c.jsonl', file('c', 3));
-  expect(await at.imports()).toMatchObject({ names: ['c'] });
-  const held = [0, 1, 2].map((n) => at.holds(`${secretWord} a ${n}`));
-  expect(held).toEqual([[], [], ['tape.db']]);
+  const agent = records('a', [['a', 7, 3]]).map((one) => ({ ...one, isSidechain: true, agentId: 'x' }));
+  at.write('a.jsonl', [...records('a', turns('a0 a1 a2')), titled('a')]);
+  at.write('a/subagents/agent-x.jsonl', agent);
+  const dry = await at.imports('--forget', at.file('a.jsonl'), '--dry-run');
+  expect(at.holds(`${secretWord} a 0`)).toEqual(['tape.db']);
+  expect(dry).toMatchObject({ entries: 2, names: ['c'] });
+  expect(await at.imports('--forget', at.file('a.jsonl'))).toMatchObject({ entries: 2, names: ['c'] });
+  expect(at.holds(`${secretWord} a`)).toEqual([]);
+  // The copy goes on, and another one comes, and one of the subagent.
+  copy('a0 a1 c3 c4');
+  at.write('e.jsonl', records('e', turns('a0 a1 a2 e3')));
+  at.write(
+    'e/subagents/agent-x.jsonl',
+    agent.map((one) => ({ ...one, sessionId: 'e' })),
+  );
+  await at.imports();
+  expect(at.holds(`${secretWord} a`)).toEqual([]);
+  for (const own of ['c 3', 'c 4', 'd 0', 'e 3'])
+    expect(at.holds(`${secretWord} ${own}`)).toEqual(['tape.db']);
+  expect((await at.run('sessions', '--quiet')).stdout).not.toMatch(/^a$/m);
   expect((await at.run('check')).code).toBe(0);
 });
+
+test('what a source got since it was imported goes from its copies, too', async () => {
+  using at = user();
+  at.write('a.jsonl', records('a', turns('a0')));
+  await at.imports();
+  at.write('a.jsonl', records('a', turns('a0 a1 a2')));
+  at.write('c.jsonl', records('c', turns('a0 a1 c3')));
+  await at.imports(at.file('c.jsonl'));
+  await at.imports('--forget', 'a');
+  expect(at.holds(`${secretWord} a`)).toEqual([]);
+  at.write('c.jsonl', records('c', turns('a0 a1 a2 c3')));
+  await at.imports();
+  expect(at.holds(`${secretWord} a`)).toEqual([]);
+  expect(at.holds(`${secretWord} c 3`)).toEqual(['tape.db']);
+  expect((await at.run('check')).code).toBe(0);
+});
+
+test('of a source that cannot be read, what its copies have stays, and the command says so', async () => {
+  using at = user();
+  at.write('a.jsonl', records('a', turns('a0')));
+  at.write('c.jsonl', records('c', turns('a0 c1')));
+  await at.imports(at.file('c.jsonl'));
+  writeFileSync(at.file('a.jsonl'), `${JSON.stringify(records('a', turns('a0'))[0])}\n{\n{\n{\n`);
+  const said = await at.run('import', '--forget', at.file('a.jsonl'));
+  expect([said.code, said.stderr]).toEqual([0, expect.stringContaining('is not known, and stays')]);
+});
+
+test.each(['imported', 'not imported'])(
+  'nor does a copy of an old `--resume` of one that was %s, whose records have other ids',
+  async (was) => {
+    using at = user();
+    const file = (sessionId: string, last: number) =>
+      records(
+        sessionId,
+        [...Array(last).keys()].map((n) => ['a', n] as const),
+      ).map((one, n) => ({
+        ...one,
+        ...{ uuid: `${sessionId}${one.uuid}`, parentUuid: one.parentUuid && `${sessionId}${one.parentUuid}` },
+        ...{ forkedFrom: undefined, timestamp: `2026-01-02T03:04:0${n}.000Z` },
+        ...(one.type === 'assistant' && { requestId: `req_${n}` }),
+      }));
+    at.write('a.jsonl', file('a', 2));
+    if (was === 'imported') await at.imports();
+    await at.imports('--forget', at.file('a.jsonl'));
+    at.write('c.jsonl', file('c', 3));
+    expect(await at.imports()).toMatchObject({ names: ['c'] });
+    const held = [0, 1, 2].map((n) => at.holds(`${secretWord} a ${n}`));
+    expect(held).toEqual([[], [], ['tape.db']]);
+    expect((await at.run('check')).code).toBe(0);
+  },
+);
 
 test('a copy is known by what its records say: in another directory, under other ids, and where it is quoted', async () => {
   using at = user();

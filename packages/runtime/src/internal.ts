@@ -54,8 +54,9 @@ export {
 } from './export/transcript.ts';
 export { isAfter, newestAct, undoable } from './history/undo.ts';
 export { leftTape, reconcileEnd } from './import/reconcile-end.ts';
+export { withoutContent } from './imported/erased.ts';
 export { forgottenDraft, originDraft } from './imported/forgotten.ts';
-export { hasOwnId, saysLine } from './imported/keys.ts';
+export { hasOwnId, keyOf, saysLine } from './imported/keys.ts';
 export { QuotedTexts, saidIn } from './imported/quoted-texts.ts';
 export { shortHash } from './imported/short-hash.ts';
 export {
@@ -96,6 +97,7 @@ export { offersFor } from './permissions/offers.ts';
 export { covers, type Place } from './permissions/pattern.ts';
 export { realPath, rememberedPaths } from './permissions/real-path.ts';
 export { levels, parseRule, parseRules, type Rule, RuleFault } from './permissions/rule.ts';
+export { wholeDraft } from './plan/later-draft.ts';
 export {
   decide,
   defaultMode,
@@ -123,6 +125,7 @@ export {
 export { interruptedAmong, isInterrupted } from './tools/interrupted.ts';
 export { traceMerges } from './trace/index.ts';
 export { trafficFiles } from './traffic/file.ts';
+export { readConversation } from './transcripts/read-conversation.ts';
 export { addSums, noSum, sumOf } from './usage/session-usage.ts';
 export { noUsage } from './usage/usage.ts';
 export {

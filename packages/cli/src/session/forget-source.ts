@@ -1,12 +1,12 @@
 import { join } from 'node:path';
-import { type HomeStore, TapeError } from '@tapedeck/tape';
-import { nameFault, sha256 } from '@tapedeck/tape/store';
+import { redactIn } from '../config/redact.ts';
 import type { Context } from '../context.ts';
 import { commandLine, shellLine } from '../escape.ts';
 import { exit } from '../exit.ts';
 import { counted } from '../output/counted.ts';
 import { erasing, whileShown } from '../output/progress.ts';
-import { type Holding, holdingsOf, inTurn, isSame, leftIn, type Origin } from './holdings.ts';
+import { type Holding, holdingsIn, inTurn, isSame, leftIn, type Origin } from './holdings.ts';
+import { markForgotten, rememberApart } from './remember-forgotten.ts';
 import { sourcesMeant } from './sources-meant.ts';
 import { contentLeft, mayContain, trafficOf } from './traffic.ts';
 
@@ -29,12 +29,20 @@ export async function forgetSource(
   context: Context,
 ): Promise<number> {
   const { io, home, reading, writing, answer, status, inHome } = context;
-  const { SourceTable } = await import('@tapedeck/runtime/import');
+  const { cleanerFor, SourceTable } = await import('@tapedeck/runtime/import');
   const table = SourceTable.open(join(home.dir, 'sources.jsonl'));
   const { sources, origins } = await sourcesMeant(named, table, context);
   await (dryRun ? reading : writing)(async (store) => {
-    const look = await holdingsOf(store, origins);
-    let found = look();
+    const { RecordedContent } = await import('./recorded-content.ts');
+    const { takeUnread } = await import('./unread-records.ts');
+    const content = new RecordedContent();
+    const look = () => holdingsIn(store, origins, content);
+    const imported = look();
+    const isBare = (origin: Origin) => !imported.some((one) => isOwn(one) && isSame(one.origin, origin));
+    const bare = origins.filter(isBare);
+    const clean = cleanerFor((await redactIn(context)) ?? true);
+    const unread = await takeUnread(sources, { content, clean, bare, table }, context);
+    let found = unread.length > 0 ? look() : imported;
     const isMeant = ({ origin }: { readonly origin: Origin }) => origins.some((one) => isSame(one, origin));
     const left = leftIn(store).filter(isMeant);
     let isWiped: boolean | undefined;
@@ -43,14 +51,16 @@ export async function forgetSource(
       // into the table when the tapes say so.
       const at = io.now();
       table.forget(sources.map(({ project: _, first: __, ...rest }) => ({ forgottenAt: at, ...rest })));
-      await remember(store, origins, found);
-      const bare = without(found, origins);
+      await markForgotten(store, found.filter(isOwn));
+      for (const one of unread) await rememberApart(store, one, reason);
       if (bare.length > 0) {
         // From now on no import makes a session of it. One can have made some before.
         const known = new Set(found.map(({ id }) => id));
         found = look().filter((one) => one.isCopy || !one.isDeleted || known.has(one.id));
-        const late = found.filter((one) => isOwn(one) && !known.has(one.id));
-        await remember(store, [], late);
+        await markForgotten(
+          store,
+          found.filter((one) => isOwn(one) && !known.has(one.id)),
+        );
       }
       const erase = async (holdings: readonly Holding[]) => {
         for (const { id, seqs } of inTurn(holdings))
@@ -89,37 +99,6 @@ export async function forgetSource(
     });
   });
   return exit.done;
-}
-
-/** Writes on the tapes that their source was forgotten; of each that was not imported, on a tape of its own. */
-async function remember(
-  store: HomeStore,
-  origins: readonly Origin[],
-  found: readonly Holding[],
-): Promise<void> {
-  const { forgottenDraft, originDraft } = await import('@tapedeck/runtime/internal');
-  const own = found.filter(isOwn);
-  for (const { id } of own.filter((one) => !one.isDeleted)) {
-    try {
-      store.entries.append(id, [forgottenDraft()]);
-    } catch (error) {
-      // An archived session takes nothing, of any source.
-      if (!(error instanceof TapeError) || error.code !== 'TAPE_ARCHIVED') throw error;
-    }
-  }
-  const bare = without(found, origins);
-  for (const [name, { tool, main }] of new Map(bare.map((one) => [`${one.tool} ${one.main}`, one]))) {
-    const isFree = nameFault(main) === undefined && store.sessions.find(main) === undefined;
-    const { id } = store.sessions.open(isFree ? main : `forgotten-${sha256(name).slice(0, 12)}`);
-    store.entries.append(id, [originDraft({ format: tool, session: main }), forgottenDraft()]);
-    store.sessions.update(id, { lifecycle: 'destroyed' });
-  }
-}
-
-/** The conversations from which no session was imported. */
-function without(found: readonly Holding[], origins: readonly Origin[]): readonly Origin[] {
-  const own = found.filter(isOwn);
-  return origins.filter((one) => !own.some(({ origin }) => isSame(one, origin)));
 }
 
 /** Whether a session was imported from what is forgotten. */

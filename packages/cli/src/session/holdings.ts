@@ -45,20 +45,11 @@ export function leftIn(store: HomeStore): readonly (UnfinishedImport & { readonl
 }
 
 /**
- * Looks for the sessions that were imported from some conversations, and those that hold a copy of them, each time it is called:
- * of what was erased since the first time, it still knows copies.
+ * The sessions that were imported from some conversations, and those that hold a copy of them.
+ * @param content what is known of what the conversations say, to which is added what is on their tapes: of what was erased since, a
+ * later call still knows copies
  */
-export async function holdingsOf(
-  store: HomeStore,
-  origins: readonly Origin[],
-): Promise<() => readonly Holding[]> {
-  const { RecordedContent } = await import('./recorded-content.ts');
-  const content = new RecordedContent();
-  return () => holdingsBy(store, origins, content);
-}
-
-/** @param content what the conversations say, to which is added what is on tapes by now */
-function holdingsBy(
+export function holdingsIn(
   store: HomeStore,
   origins: readonly Origin[],
   content: RecordedContent,

@@ -1,6 +1,9 @@
-import { hasOwnId, QuotedTexts, saysLine, shortHash } from '@tapedeck/runtime/internal';
-import type { Entry, JsonObject } from '@tapedeck/tape';
+import { hasOwnId, keyOf, QuotedTexts, saysLine, shortHash } from '@tapedeck/runtime/internal';
+import type { Draft, Entry, JsonObject } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
+
+/** An entry of a tape, or what an import would write of a record. */
+type Recorded = Entry | Draft;
 
 /**
  * What the records of a source say, by which those of a copy are known. A program that copies records may change where and in
@@ -13,7 +16,7 @@ export class RecordedContent {
   readonly #erased = new Set<string>();
   readonly #texts = new QuotedTexts();
 
-  add(entry: Entry): void {
+  add(entry: Recorded): void {
     const key = keyOf(entry);
     if (hasOwnId(key)) this.#ids.add(key);
     const { kind, payload } = entry;
@@ -35,7 +38,7 @@ export class RecordedContent {
   }
 
   /** Whether an entry was made of one of the records, or of a copy of it. */
-  has(entry: Entry): boolean {
+  has(entry: Recorded): boolean {
     return this.#ids.has(keyOf(entry)) || marksOf(entry).some((mark) => this.#said.has(mark));
   }
 
@@ -52,17 +55,12 @@ export class RecordedContent {
   }
 }
 
-/** The key of the record. What was written again has that of the first time. */
-function keyOf({ key = '' }: Entry): string {
-  return key.replace(/~again\d+$/, '');
-}
-
 /** What an entry is known by wherever it is: that it says the same at the same time, or under the same id. */
-function marksOf(entry: Entry): readonly string[] {
+function marksOf(entry: Recorded): readonly string[] {
   const { kind, name, payload, meta } = entry;
   if (payload === null) return [];
   const key = keyOf(entry);
-  const ids = [meta.timestamp, saysLine(key) ? undefined : key].filter((id) => typeof id === 'string');
+  const ids = [meta?.timestamp, saysLine(key) ? undefined : key].filter((id) => typeof id === 'string');
   const said = JSON.stringify([kind, name, payload]);
   return ids.filter((id) => id !== '').map((id) => shortHash(`${id} ${said}`));
 }

@@ -1,0 +1,52 @@
+import { type HomeStore, TapeError } from '@tapedeck/tape';
+import { nameFault, sha256 } from '@tapedeck/tape/store';
+import type { Holding, Origin } from './holdings.ts';
+import type { UnreadRecords } from './unread-records.ts';
+
+/** How many records become entries at once: others can write in between. */
+const atOnce = 20_000;
+
+/** Writes on sessions that their source was forgotten. */
+export async function markForgotten(store: HomeStore, sessions: readonly Holding[]): Promise<void> {
+  const { forgottenDraft } = await import('@tapedeck/runtime/internal');
+  for (const { id } of sessions.filter(({ isDeleted }) => !isDeleted)) {
+    try {
+      store.entries.append(id, [forgottenDraft()]);
+    } catch (error) {
+      // An archived session takes nothing, of any source.
+      if (!(error instanceof TapeError) || error.code !== 'TAPE_ARCHIVED') throw error;
+    }
+  }
+}
+
+/**
+ * Remembers on a deleted session that a source was forgotten, with what it said that was not imported: when, and under which ids,
+ * as of any message that was erased. So no import takes it from a copy.
+ */
+export async function rememberApart(
+  store: HomeStore,
+  { origin, drafts }: UnreadRecords,
+  reason: string,
+): Promise<void> {
+  const { forgottenDraft, originDraft } = await import('@tapedeck/runtime/internal');
+  const { tool, main } = origin;
+  const { id } = store.sessions.open(freeName(store, origin));
+  store.entries.append(id, [originDraft({ format: tool, session: main }), forgottenDraft()]);
+  for (let at = 0; at < drafts.length; at += atOnce) {
+    const { from, to } = store.entries.append(id, drafts.slice(at, at + atOnce));
+    const seqs = Array.from({ length: to - from + 1 }, (_, i) => from + i);
+    store.entries.redact(id, seqs, reason, { wipe: false });
+  }
+  store.sessions.update(id, { lifecycle: 'destroyed' });
+}
+
+/** The id of the conversation, unless something else has that name. */
+function freeName(store: HomeStore, { tool, main }: Origin): string {
+  const isFree = (name: string) => nameFault(name) === undefined && store.sessions.find(name) === undefined;
+  if (isFree(main)) return main;
+  const other = `forgotten-${sha256(`${tool} ${main}`).slice(0, 12)}`;
+  for (let n = 1; ; n += 1) {
+    const name = n === 1 ? other : `${other}-${n}`;
+    if (isFree(name)) return name;
+  }
+}
