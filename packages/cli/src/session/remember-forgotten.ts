@@ -32,12 +32,15 @@ export async function rememberApart(
   const { tool, main } = origin;
   const { id } = store.sessions.open(freeName(store, origin));
   store.entries.append(id, [originDraft({ format: tool, session: main }), forgottenDraft()]);
+  const seqs: number[] = [];
   for (let at = 0; at < drafts.length; at += atOnce) {
     const { from, to } = store.entries.append(id, drafts.slice(at, at + atOnce));
-    const seqs = Array.from({ length: to - from + 1 }, (_, i) => from + i);
-    store.entries.redact(id, seqs, reason, { wipe: false });
+    for (let seq = from; seq <= to; seq += 1) seqs.push(seq);
   }
+  // Deleted first: no reader needs to see them.
   store.sessions.update(id, { lifecycle: 'destroyed' });
+  for (let at = 0; at < seqs.length; at += atOnce)
+    store.entries.redact(id, seqs.slice(at, at + atOnce), reason, { wipe: false });
 }
 
 /** The id of the conversation, unless something else has that name. */
