@@ -1,4 +1,4 @@
-import { holdingsIn, inTurn, RecordedContent } from '@tapedeck/cli/internal';
+import { holdingsOf, inTurn } from '@tapedeck/cli/internal';
 import { parseJsonLines, planClaudeCode, reconcile } from '@tapedeck/runtime/import';
 import type { SqliteTapeStore } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
@@ -27,7 +27,7 @@ const turn = (session: string, prefix: string): readonly Raw[] => [
 
 test.each([0, 1, 2, 3])(
   'what is erased of a forgotten source is known again by a process that goes on after %s erasures of one that was killed',
-  (count) => {
+  async (count) => {
     using store = openStore();
     take(store, turn('s-1', ''));
     // What is forgotten has it from the session of which it is a copy; a third one has it under other ids.
@@ -37,22 +37,22 @@ test.each([0, 1, 2, 3])(
       { ...person({ uuid: 'u2', parent: 'a1' }, 'giraffe'), sessionId: 's-2' },
     ]);
     take(store, turn('s-3', '3.').slice(0, 1));
-    const holdings = () => {
-      const found = holdingsIn(store, [{ tool: 'claude-code', main: 's-2' }], new RecordedContent());
-      return inTurn(found).filter(({ seqs }) => seqs.length > 0);
+    const holdings = async () => {
+      const { look } = await holdingsOf(store, [{ tool: 'claude-code', main: 's-2' }]);
+      return inTurn(look()).filter(({ seqs }) => seqs.length > 0);
     };
-    expect(holdings()).toHaveLength(3);
-    for (const { id, seqs } of holdings().slice(0, count)) store.entries.redact(id, seqs, 'forgotten');
-    for (const { id, seqs } of holdings()) store.entries.redact(id, seqs, 'forgotten');
+    expect(await holdings()).toHaveLength(3);
+    for (const { id, seqs } of (await holdings()).slice(0, count))
+      store.entries.redact(id, seqs, 'forgotten');
+    for (const { id, seqs } of await holdings()) store.entries.redact(id, seqs, 'forgotten');
     expect(saidIn(store)).not.toMatch(/aardvark|zebra|giraffe/);
     expect([...store.verify()]).toEqual([]);
   },
 );
 
-test('a copy under other ids that appears while a source is forgotten is known by what the source had said', () => {
+test('a copy under other ids that appears while a source is forgotten is known by what the source had said', async () => {
   using store = openStore();
-  const content = new RecordedContent();
-  const look = () => holdingsIn(store, [{ tool: 'claude-code', main: 's-1' }], content);
+  const { look } = await holdingsOf(store, [{ tool: 'claude-code', main: 's-1' }]);
   take(store, turn('s-1', ''));
   const erase = () => {
     for (const { id, seqs } of inTurn(look()))

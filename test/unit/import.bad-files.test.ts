@@ -336,7 +336,10 @@ test.each([
 });
 
 test('an empty file is counted, and one of another program is named', async () => {
-  expect((await imported('')).found).toMatchObject({ empty: 1, problems: [], files: [] });
+  for (const text of ['', '\n', ' \r\n\n']) {
+    const { found } = await imported(text);
+    expect(found).toMatchObject({ empty: 1, problems: [], files: [], strangers: [] });
+  }
   expect((await imported('{"type":"session_meta"}\n')).found).toMatchObject({
     strangers: [{}],
     problems: [],

@@ -5,7 +5,7 @@ import { commandLine, shellLine } from '../escape.ts';
 import { exit } from '../exit.ts';
 import { counted } from '../output/counted.ts';
 import { erasing, whileShown } from '../output/progress.ts';
-import { type Holding, holdingsIn, inTurn, isSame, leftIn, type Origin } from './holdings.ts';
+import { type Holding, holdingsOf, inTurn, isSame, leftIn, type Origin } from './holdings.ts';
 import { markForgotten, rememberApart } from './remember-forgotten.ts';
 import { sourcesMeant } from './sources-meant.ts';
 import { contentLeft, mayContain, trafficOf } from './traffic.ts';
@@ -33,10 +33,8 @@ export async function forgetSource(
   const table = SourceTable.open(join(home.dir, 'sources.jsonl'));
   const { sources, origins } = await sourcesMeant(named, table, context);
   await (dryRun ? reading : writing)(async (store) => {
-    const { RecordedContent } = await import('./recorded-content.ts');
     const { takeUnread } = await import('./unread-records.ts');
-    const content = new RecordedContent();
-    const look = () => holdingsIn(store, origins, content);
+    const { look, content } = await holdingsOf(store, origins);
     const imported = look();
     const isBare = (origin: Origin) => !imported.some((one) => isOwn(one) && isSame(one.origin, origin));
     const bare = origins.filter(isBare);

@@ -45,11 +45,20 @@ export function leftIn(store: HomeStore): readonly (UnfinishedImport & { readonl
 }
 
 /**
- * The sessions that were imported from some conversations, and those that hold a copy of them.
- * @param content what is known of what the conversations say, to which is added what is on their tapes: of what was erased since, a
- * later call still knows copies
+ * Finds the sessions that were imported from some conversations, and those that hold a copy of them, each time `look` is called: of
+ * what was erased since the first time, it still knows copies. `content` is what the conversations say.
  */
-export function holdingsIn(
+export async function holdingsOf(
+  store: HomeStore,
+  origins: readonly Origin[],
+): Promise<{ readonly look: () => readonly Holding[]; readonly content: RecordedContent }> {
+  const { RecordedContent } = await import('./recorded-content.ts');
+  const content = new RecordedContent();
+  return { look: () => holdingsBy(store, origins, content), content };
+}
+
+/** @param content what is known of what the conversations say, to which is added what is on their tapes by now */
+function holdingsBy(
   store: HomeStore,
   origins: readonly Origin[],
   content: RecordedContent,

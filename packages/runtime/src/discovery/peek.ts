@@ -73,7 +73,8 @@ export async function peekInto(
   if (records.length === 0 && rest !== undefined && !rest.isTooLong)
     records.push(...recordsOf(rest, path).records.map(({ value }) => value));
   if (records.length === 0) records.push(...fieldsIn(begin));
-  const isEmpty = size === 0;
+  // A line end alone is no content, either.
+  const isEmpty = size <= begin.length && begin.trim() === '';
   return records.length === 0 && fault !== undefined ? { records, isEmpty, fault } : { records, isEmpty };
 }
 
