@@ -112,6 +112,7 @@ test('the command line loads the runtime, the AI SDK, zod and yaml only where it
     'packages/cli/src/session/derived-edges.ts',
     'packages/cli/src/session/mend.ts',
     'packages/cli/src/session/recorded-content.ts',
+    'packages/cli/src/session/remember-forgotten.ts',
     'packages/cli/src/session/unread-records.ts',
     'packages/cli/src/verbs/status.ts',
   ]);

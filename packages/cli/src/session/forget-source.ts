@@ -6,9 +6,9 @@ import { exit } from '../exit.ts';
 import { counted } from '../output/counted.ts';
 import { erasing, whileShown } from '../output/progress.ts';
 import { type Holding, holdingsOf, inTurn, isSame, leftIn, type Origin } from './holdings.ts';
-import { markForgotten, rememberApart } from './remember-forgotten.ts';
 import { sourcesMeant } from './sources-meant.ts';
 import { contentLeft, mayContain, trafficOf } from './traffic.ts';
+import type { UnreadRecords } from './unread-records.ts';
 
 /** What the redactions of a forgotten source say. */
 const reason = 'its source was forgotten';
@@ -33,33 +33,39 @@ export async function forgetSource(
   const table = SourceTable.open(join(home.dir, 'sources.jsonl'));
   const { sources, origins } = await sourcesMeant(named, table, context);
   await (dryRun ? reading : writing)(async (store) => {
-    const { takeUnread } = await import('./unread-records.ts');
+    const { originOf, takeUnread, unreadIn } = await import('./unread-records.ts');
+    const { markForgotten, rememberApart } = await import('./remember-forgotten.ts');
     const { look, content } = await holdingsOf(store, origins);
-    const imported = look();
-    const isBare = (origin: Origin) => !imported.some((one) => isOwn(one) && isSame(one.origin, origin));
-    const bare = origins.filter(isBare);
-    const clean = cleanerFor((await redactIn(context)) ?? true);
-    const unread = await takeUnread(sources, { content, clean, bare, table }, context);
-    let found = unread.length > 0 ? look() : imported;
+    const before = look();
+    const isBare = (origin: Origin) => !before.some((one) => isOwn(one) && isSame(one.origin, origin));
+    const bare = [...new Map(origins.filter(isBare).map((one) => [`${one.tool} ${one.main}`, one])).values()];
+    const unread = await unreadIn(sources, { bare, table }, context);
     const isMeant = ({ origin }: { readonly origin: Origin }) => origins.some((one) => isSame(one, origin));
     const left = leftIn(store).filter(isMeant);
-    let isWiped: boolean | undefined;
+    // Remembered first: a process that is killed in between erases the rest when it is repeated. An import that is under way looks
+    // into the table when the tapes say so.
     if (!dryRun) {
-      // Remembered first: a process that is killed in between erases the rest when it is repeated. An import that is under way looks
-      // into the table when the tapes say so.
       const at = io.now();
       table.forget(sources.map(({ project: _, first: __, ...rest }) => ({ forgottenAt: at, ...rest })));
-      await markForgotten(store, found.filter(isOwn));
-      for (const one of unread) await rememberApart(store, one, reason);
-      if (bare.length > 0) {
-        // From now on no import makes a session of it. One can have made some before.
-        const known = new Set(found.map(({ id }) => id));
-        found = look().filter((one) => one.isCopy || !one.isDeleted || known.has(one.id));
-        await markForgotten(
-          store,
-          found.filter((one) => isOwn(one) && !known.has(one.id)),
-        );
-      }
+      markForgotten(store, before.filter(isOwn));
+    }
+    const clean = cleanerFor((await redactIn(context)) ?? true);
+    const onTaken = (one: UnreadRecords) => {
+      if (!dryRun && (one.drafts.length > 0 || isBare(one.origin))) rememberApart(store, one, reason);
+    };
+    await takeUnread(unread, { content, clean, onTaken }, context);
+    const isRead = (origin: Origin) => unread.some((one) => isSame(originOf(one), origin));
+    for (const origin of bare) if (!isRead(origin)) onTaken({ origin, drafts: [] });
+    // An import that was under way can have made a session before that was remembered.
+    const known = new Set(before.map(({ id }) => id));
+    const isThere = ({ id, isCopy, isDeleted }: Holding) => isCopy || !isDeleted || known.has(id);
+    const found = bare.length + unread.length > 0 ? look().filter(isThere) : before;
+    let isWiped: boolean | undefined;
+    if (!dryRun) {
+      markForgotten(
+        store,
+        found.filter((one) => isOwn(one) && !known.has(one.id)),
+      );
       const erase = async (holdings: readonly Holding[]) => {
         for (const { id, seqs } of inTurn(holdings))
           for (let from = 0; from < seqs.length; from += atOnce) {

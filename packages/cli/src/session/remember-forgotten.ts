@@ -1,3 +1,4 @@
+import { forgottenDraft, originDraft } from '@tapedeck/runtime/internal';
 import { type HomeStore, TapeError } from '@tapedeck/tape';
 import { nameFault, sha256 } from '@tapedeck/tape/store';
 import type { Holding, Origin } from './holdings.ts';
@@ -7,8 +8,7 @@ import type { UnreadRecords } from './unread-records.ts';
 const atOnce = 20_000;
 
 /** Writes on sessions that their source was forgotten. */
-export async function markForgotten(store: HomeStore, sessions: readonly Holding[]): Promise<void> {
-  const { forgottenDraft } = await import('@tapedeck/runtime/internal');
+export function markForgotten(store: HomeStore, sessions: readonly Holding[]): void {
   for (const { id } of sessions.filter(({ isDeleted }) => !isDeleted)) {
     try {
       store.entries.append(id, [forgottenDraft()]);
@@ -23,12 +23,7 @@ export async function markForgotten(store: HomeStore, sessions: readonly Holding
  * Remembers on a deleted session that a source was forgotten, with what it said that was not imported: when, and under which ids,
  * as of any message that was erased. So no import takes it from a copy.
  */
-export async function rememberApart(
-  store: HomeStore,
-  { origin, drafts }: UnreadRecords,
-  reason: string,
-): Promise<void> {
-  const { forgottenDraft, originDraft } = await import('@tapedeck/runtime/internal');
+export function rememberApart(store: HomeStore, { origin, drafts }: UnreadRecords, reason: string): void {
   const { tool, main } = origin;
   const { id } = store.sessions.open(freeName(store, origin));
   store.entries.append(id, [originDraft({ format: tool, session: main }), forgottenDraft()]);

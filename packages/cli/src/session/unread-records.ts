@@ -16,7 +16,9 @@ import { readConversation, wholeDraft, withoutContent } from '@tapedeck/runtime/
 import type { Draft } from '@tapedeck/tape';
 import { userHome } from '../config/searched.ts';
 import type { Context } from '../context.ts';
-import type { Origin } from './holdings.ts';
+import { withProgress } from '../output/progress.ts';
+import { bytesOf } from './conversations.ts';
+import { isSame, type Origin } from './holdings.ts';
 import type { RecordedContent } from './recorded-content.ts';
 
 /** The records of a conversation that its files have, and no tape of it. */
@@ -26,42 +28,71 @@ export interface UnreadRecords {
   readonly drafts: readonly Draft[];
 }
 
-/** What takes the records. */
-interface Taking {
-  /** What the tapes of the conversations say, to which is added what their files do. */
-  readonly content: RecordedContent;
-  readonly clean: Cleaner | undefined;
+/**
+ * The conversations that no import has read to their ends.
+ * @param bare those of which nothing was imported
+ */
+export async function unreadIn(
+  sources: readonly Source[],
+  { bare, table }: { readonly bare: readonly Origin[]; readonly table: SourceTable },
+  context: Context,
+): Promise<readonly Conversation[]> {
+  // Of what was forgotten before, a process that was killed may have remembered nothing yet.
+  const isKnown = (file: FoundFile) => isRead(file, table) && table.at(file.path)?.forgottenAt === undefined;
+  return (await conversationsOf(sources, context)).filter(
+    (one) => bare.some((origin) => isSame(origin, originOf(one))) || !one.files.every(isKnown),
+  );
 }
 
-/**
- * Reads the files of conversations that no import has read to their ends: a copy can have what they say, now or later.
- * @param bare the conversations of which nothing was imported: each is in the result
- */
+/** What takes records. */
+interface Taking {
+  /** What the tapes of their conversations say, to which is added what the records do. */
+  readonly content: RecordedContent;
+  readonly clean: Cleaner | undefined;
+  readonly onTaken: (taken: UnreadRecords) => void;
+}
+
+/** Reads conversations, one after the other: a copy can have what they say, now or later. */
 export async function takeUnread(
-  sources: readonly Source[],
-  { bare, table, ...taking }: Taking & { readonly bare: readonly Origin[]; readonly table: SourceTable },
+  conversations: readonly Conversation[],
+  { content, clean, onTaken }: Taking,
   context: Context,
-): Promise<readonly UnreadRecords[]> {
+): Promise<void> {
   // Each transcript is garbage when it is known what it says.
   context.io.saveMemory(10);
-  const keyOf = ({ tool, main }: Origin) => `${tool} ${main}`;
-  const taken = new Map<string, UnreadRecords>(bare.map((origin) => [keyOf(origin), { origin, drafts: [] }]));
-  for (const conversation of await conversationsOf(sources, context)) {
-    const origin = { tool: conversation.tool.name, main: conversation.session };
-    const { drafts: before } = taken.get(keyOf(origin)) ?? {};
-    // Of one that was forgotten before, a process that was killed may have remembered nothing yet.
-    const isKnown = (file: FoundFile) =>
-      isRead(file, table) && table.at(file.path)?.forgottenAt === undefined;
-    if (before === undefined && conversation.files.every(isKnown)) continue;
-    try {
-      const drafts = await readConversation(conversation, (plan) => draftsIn(plan, taking));
-      if (drafts.length > 0) taken.set(keyOf(origin), { origin, drafts: [...(before ?? []), ...drafts] });
-    } catch (error) {
-      if (!(error instanceof ImportError)) throw error;
-      context.status(`${error.message}; so what copies have of it is not known, and stays`);
+  const total = conversations.reduce((sum, { files }) => sum + bytesOf(files), 0);
+  await withProgress(context, async (progress) => {
+    const show = progress('Reading bytes');
+    let done = 0;
+    for (const conversation of conversations) {
+      onTaken({
+        origin: originOf(conversation),
+        drafts: await draftsOf(conversation, { content, clean }, context),
+      });
+      done += bytesOf(conversation.files);
+      show({ done, total });
     }
+  });
+}
+
+/** What an import would write of a conversation; nothing of one that cannot be read. */
+async function draftsOf(
+  conversation: Conversation,
+  taking: Omit<Taking, 'onTaken'>,
+  { status }: Context,
+): Promise<readonly Draft[]> {
+  try {
+    return await readConversation(conversation, (plan) => draftsIn(plan, taking));
+  } catch (error) {
+    if (!(error instanceof ImportError)) throw error;
+    status(`${error.message}; so what copies have of it is not known, and stays`);
+    return [];
   }
-  return [...taken.values()];
+}
+
+/** The conversation of a tool that some files are. */
+export function originOf({ tool, session }: Conversation): Origin {
+  return { tool: tool.name, main: session };
 }
 
 /** The conversations of some files, with all of their files that are there. */
@@ -80,7 +111,10 @@ async function conversationsOf(
 }
 
 /** What an import would write of the records that are on no tape, without content. What they say is known from then on. */
-function draftsIn({ conversations }: SourcePlan, { content, clean }: Taking): readonly Draft[] {
+function draftsIn(
+  { conversations }: SourcePlan,
+  { content, clean }: Omit<Taking, 'onTaken'>,
+): readonly Draft[] {
   const left = new Map<string, Draft>();
   const take = (given: Draft) => {
     const draft = wholeDraft(given);
