@@ -1,6 +1,7 @@
 import { parseJsonLines, planClaudeCode, reconcile } from '@tapedeck/runtime/import';
-import type { SqliteTapeStore } from '@tapedeck/tape';
+import type { HomeStore } from '@tapedeck/tape';
 import { treeParentOf } from '@tapedeck/tape/internal';
+import { wrapStore } from '@tapedeck/tape/store';
 import { describe, expect, test } from 'vitest';
 import { openStore } from '../support/store.ts';
 import { jsonl, model, person, says } from '../support/transcript.ts';
@@ -32,7 +33,7 @@ const turn = (session: string, n: number, run: string | undefined, after?: numbe
 
 const begun = turn('s-run', 5, 's-run');
 
-function take(store: SqliteTapeStore, records: readonly Raw[]): void {
+function take(store: HomeStore, records: readonly Raw[]): void {
   const { records: lines } = parseJsonLines([Buffer.from(jsonl(records))]);
   reconcile(store, planClaudeCode({ name: 'file', lines }));
 }
@@ -241,4 +242,25 @@ test('a cleared session is in its run also where a copy that names no source wen
       derived: true,
     });
   }
+});
+
+test('an import of one session of a run looks once at each of the others that the run began', () => {
+  const looksAmong = (count: number): number => {
+    let looks = 0;
+    const store = wrapStore(openStore(), ({ method, act }) => {
+      if (method === 'sessions.find') looks += 1;
+      return act();
+    });
+    const cleared = (i: number) =>
+      turn(`s-${i}`, i, 's-run').map((one) => ({
+        ...one,
+        ...(one.type === 'user' && { planContent: 'plan' }),
+      }));
+    for (let i = 0; i < count; i += 1) take(store, cleared(i));
+    looks = 0;
+    take(store, [...cleared(count - 1), ...turn(`s-${count - 1}`, count, undefined, count - 1)]);
+    expect(store.sessions.list().filter(({ link }) => link?.type === 'clear')).toHaveLength(count - 1);
+    return looks;
+  };
+  expect((looksAmong(20) - looksAmong(10)) / 10).toBeLessThan(1.5);
 });

@@ -65,10 +65,14 @@ function placeBehind(
     onConcluded,
   }: { readonly before: SessionInfo; readonly isRun: boolean; readonly onConcluded: OnConcluded },
 ): void {
-  if (info.link?.type !== clearType && treeParentOf(info).parentId !== undefined) return;
+  const { link: placed } = info;
+  if (placed?.type !== clearType && treeParentOf(info).parentId !== undefined) return;
   const evidence = isRun
     ? 'it begins behind a /clear, in the run that began with that session'
     : 'it is the next one to begin behind a /clear, in the run that made that session';
+  // Each import of the run comes by all of its sessions: nearly always they are there.
+  const isThere = placed?.type === clearType && placed.derived === true && placed.parent === before.session;
+  if (isThere && placed.evidence === evidence) return;
   link(store, info.id, before.id, { type: clearType, derived: true, evidence, onConcluded });
 }
 

@@ -1,9 +1,10 @@
 /**
  * What is on tapes of transcripts: the entries of a session (`imported.ts`), read once as long as that is as it was (`states.ts`),
- * with the keys of their records (`keys.ts`), also erased ones (`erased.ts`), the notes of its sources and of what it is a copy of (`origins.ts`, `copy-notes.ts`), the edges that were
- * concluded (`derived-edges.ts`), how it begins (`first-said.ts`), and the tokens that were counted (`ledger.ts`). `change.ts`
- * concludes from that what a plan adds, but for what only stands in another line (`moved-lines.ts`). What an import has to know
- * of all sessions is read of each once (`session-facts.ts`, `known-sessions.ts`).
+ * with the keys of their records (`keys.ts`), also erased ones (`erased.ts`), the notes of its sources and of what it is a copy
+ * of (`origins.ts`, `copy-notes.ts`), the edges that were concluded (`derived-edges.ts`), how it begins (`first-said.ts`), and
+ * the tokens that were counted (`ledger.ts`). `change.ts` concludes from that what a plan adds, but for what only stands in
+ * another line (`moved-lines.ts`). What an import has to know of all sessions is read of each once (`session-facts.ts`,
+ * `known-sessions.ts`).
  * Imports `plan` and what lies below.
  */
 
