@@ -842,6 +842,15 @@ describe('a session that was resumed as a copy under new ids, which names nothin
     expect([...store.entries.read('s-2', { own: true, kind: 'rewind' })]).toEqual([]);
   });
 
+  test.each(both)('leaves each of both the time of its last message', (...order) => {
+    const store = openStore();
+    const timed = (records: readonly Raw[]) =>
+      records.map((one, i) => ({ ...one, timestamp: `2026-03-01T10:00:0${i}.000Z` }));
+    for (const file of order) take(store, timed(file));
+    const last = ['s-1', 's-2'].map((name) => store.sessions.find(name)?.lastMessageAt ?? 0);
+    expect(last.map((time) => new Date(time).toISOString().slice(17, 19))).toEqual(['05', '07']);
+  });
+
   test.each(both)('counts its answers once in pieces', (...order) => {
     const store = openStore();
     for (const file of order) for (let n = 1; n <= file.length; n += 1) take(store, file.slice(0, n));

@@ -13,6 +13,7 @@ import type { Writing } from './writing.ts';
  * @param same how many drafts of the conversation it inherits
  * @param erased the keys of those that say nothing any more
  * @param originOf makes what says where it comes from, of the time of what it inherits
+ * @param saidInBase the time of the last message that it has in another session, which its drafts do not have
  */
 export function beginningOf(
   writing: Writing,
@@ -20,10 +21,12 @@ export function beginningOf(
     same,
     erased,
     originOf,
+    saidInBase,
   }: {
     readonly same: number;
     readonly erased: ReadonlySet<string>;
     readonly originOf: (timestamp: string | undefined) => Draft;
+    readonly saidInBase: () => string | undefined;
   },
 ): readonly Draft[] {
   const { common, conversation } = writing;
@@ -36,7 +39,7 @@ export function beginningOf(
   // The title of a copy that is no branch depends on what all that begin alike say.
   const isNamed = common === undefined || title === undefined || conversation.title !== undefined;
   const titles = isNamed ? [] : [titleDraft(title)];
-  return [originOf(timestamp), ...titles];
+  return [originOf(timestamp ?? (saysMore ? undefined : saidInBase())), ...titles];
 }
 
 /** The first prompt of a branch that its parent does not have, where the session begins with one that both have. */

@@ -220,7 +220,17 @@ export class ConversationWriter {
 
   #beginning(...[same, erased]: Parameters<Forking['begin']>): ReturnType<Forking['begin']> {
     const originOf = (timestamp: string | undefined) => this.#session.origin(timestamp);
-    return beginningOf(this.#writing, { same, erased, originOf });
+    const saidInBase = () => this.#saidInBase();
+    return beginningOf(this.#writing, { same, erased, originOf, saidInBase });
+  }
+
+  /** When the last message was said that the conversation has in another session alone. */
+  #saidInBase(): string | undefined {
+    const { base } = this.#writing.conversation;
+    if (base === undefined) return undefined;
+    const [last] = this.#store.entries.read(base.session, { kind: 'message', to: base.cut, last: 1 });
+    const { timestamp } = last?.meta ?? {};
+    return typeof timestamp === 'string' ? timestamp : undefined;
   }
 
   #receipt(wrote: Omit<Reconciled, 'conversation' | 'session'> & { readonly session?: string }): Reconciled {
