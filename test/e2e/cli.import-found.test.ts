@@ -631,6 +631,18 @@ test('a session that was deleted or is in use takes nothing, and keeps no other 
   expect(await user.imports()).toMatchObject({ entries: 2, left_out: [] });
 });
 
+test('a session that was purged here is named with the way to take it again', async () => {
+  using user = userWith({ [`${projects}/a/s1.jsonl`]: transcript('s1', 1) });
+  await user.imports();
+  expect((await user.says('purge', 's1')).code).toBe(0);
+  const file = user.file('a/s1.jsonl');
+  writeFileSync(file, transcript('s1', 2));
+  const hint = 'take it again under another name with: --as NAME';
+  expect((await user.says('import')).stderr).toContain(`s1.jsonl: it was purged here; ${hint}\n`);
+  expect((await user.says('import', file)).stderr).toContain(`it was purged here\nHint: ${hint}\n`);
+  expect((await user.says('import', file, '--as', 's2')).code).toBe(0);
+});
+
 test('a branch that was deleted here is named, takes nothing, and has no check warn of its file', async () => {
   const record = (uuid: string, parentUuid: string | null, role: string) =>
     `${JSON.stringify({

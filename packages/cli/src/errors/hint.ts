@@ -154,7 +154,8 @@ export function hintFor(code: string, data: Readonly<Record<string, unknown>>): 
         ? 'name an empty directory, or one that has nothing but packs'
         : 'bring the pack back where it was; or begin anew with another directory: tape remote add NAME URL';
     case 'TAPE_ARCHIVED':
-      if (data.lifecycle === 'purged') return undefined;
+      if (data.lifecycle === 'purged')
+        return data.transcript === true ? 'take it again under another name with: --as NAME' : undefined;
       if (data.lifecycle === 'destroyed')
         return `bring it back with: ${commandLine('undo', [String(data.id)])}`;
       return `make it active again with: ${commandLine('archive', [String(data.parent ?? session)], ['--undo'])}`;

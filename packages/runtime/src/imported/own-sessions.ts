@@ -75,7 +75,7 @@ export class OwnSessions {
     const { id, lifecycle } = deleted;
     const what = lifecycle === 'purged' ? 'purged' : 'deleted';
     return new TapeError('TAPE_ARCHIVED', `cannot import into '${conversation.name}': it was ${what} here`, {
-      data: { session: conversation.name, id, lifecycle },
+      data: { session: conversation.name, id, lifecycle, transcript: true },
     });
   }
 
