@@ -3,11 +3,13 @@ import { join } from 'node:path';
 import { openTapeStore, user } from '@tapedeck/tape';
 import { onCrashPoint } from '@tapedeck/tape/crash-point';
 import { homeRecord } from '@tapedeck/tape/internal';
+import Database from 'better-sqlite3';
 import { expect, test } from 'vitest';
 import { type CliResult, jsonError, tapeHere } from '../support/cli.ts';
 import type { CreatorOrder } from '../support/creator-worker.ts';
 import { type KilledWorker, startWorker } from '../support/killed-worker.ts';
 import { tempDir } from '../support/temp-dir.ts';
+import { tempHome } from '../support/temp-home.ts';
 
 /** A user with a project, whose tape home a process creates while others look for it. */
 interface Desk extends Disposable {
@@ -170,4 +172,28 @@ test.each([
   expect(await at.tape(['new', 'one'], { env })).toMatchObject({ code: 0, waits: 0 });
   expect(await at.tape(['new', 'two'], { env })).toMatchObject({ code, waits: 0 });
   expect(existsSync(at.state)).toBe(false);
+});
+
+test.each([
+  ['before it wrote', () => {}],
+  [
+    'before it made tables',
+    (db: string) => {
+      const opened = new Database(db);
+      opened.pragma('journal_mode = WAL');
+      opened.close();
+    },
+  ],
+])('a home whose process was killed %s has no tapes yet, and the next one makes it', async (_, write) => {
+  using home = tempHome();
+  for (const name of ['tape.db', 'session_graph.jsonl']) writeFileSync(home.file(name), '');
+  write(home.file('tape.db'));
+  expect(jsonError(await home.here(['check', '--json']))).toMatchObject({ data: { empty: true } });
+  expect(await home.here(['sessions'])).toMatchObject({ code: 0, stdout: '' });
+  // With a lineage, its tapes are gone.
+  writeFileSync(home.file('session_graph.jsonl'), '{}\n');
+  expect(jsonError(await home.here(['log', 'main', '--json']))).toMatchObject({ code: 'TAPE_NOT_A_TAPE' });
+  writeFileSync(home.file('session_graph.jsonl'), '');
+  expect(await home.here(['new', 'main'])).toMatchObject({ code: 0 });
+  expect((await home.here(['check'])).code).toBe(0);
 });

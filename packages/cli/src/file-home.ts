@@ -187,12 +187,28 @@ export function doesExist(file: string): boolean {
   }
 }
 
+/** A database with a table has more than one page, or has it in its WAL. */
+const pageBytes = 4096;
+const walHeaderBytes = 32;
+
+/**
+ * Whether a file has a database with tables, or had: a process that is killed while it makes a home leaves a file without them, and
+ * nothing else.
+ * @throws TAPE_CANNOT_OPEN
+ */
+export function isMade({ db, graph }: Pick<FileHome, 'db' | 'graph'>): boolean {
+  if (!doesExist(db)) return false;
+  const bytesOf = (file: string) => statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+  return bytesOf(db) > pageBytes || bytesOf(`${db}-wal`) > walHeaderBytes || bytesOf(graph) > 0;
+}
+
 /**
  * Whether a home in a file has a database. A directory with the graph file of one that is gone is not empty.
  * @throws TAPE_CORRUPT, TAPE_CANNOT_OPEN
  */
 export function hasTapesInFile({ db, dir, graph }: FileHome): boolean {
-  if (doesExist(db)) return true;
+  if (isMade({ db, graph })) return true;
+  if (doesExist(db)) return false;
   const stat = statSync(dir, { throwIfNoEntry: false });
   if (stat !== undefined && !stat.isDirectory())
     throw new TapeError('TAPE_CANNOT_OPEN', `cannot open '${dir}': it is not a directory`, {

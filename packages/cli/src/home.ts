@@ -12,6 +12,7 @@ import {
   doesExist,
   type FileHome,
   hasTapesInFile,
+  isMade,
   openFileForReading,
   openFileForWriting,
   type WritingIo,
@@ -185,8 +186,8 @@ export function keptName({ dir, server }: Home, act: string): string {
 }
 
 /** Whether a home has a database. Of one on a server that is known when it is opened. */
-export function hasDatabase({ db }: Pick<Home, 'db'>): boolean {
-  return db === undefined || doesExist(db);
+export function hasDatabase(home: Home): boolean {
+  return home.server !== undefined || isMade(home);
 }
 
 /**
