@@ -1,4 +1,4 @@
-import { statSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { openJournal } from '@tapedeck/graph/journal';
 import {
   type Elsewhere,
@@ -187,10 +187,6 @@ export function doesExist(file: string): boolean {
   }
 }
 
-/** A database with a table has more than one page, or has it in its WAL. */
-const pageBytes = 4096;
-const walHeaderBytes = 32;
-
 /**
  * Whether a file has a database with tables, or had: a process that is killed while it makes a home leaves a file without them, and
  * nothing else.
@@ -198,8 +194,32 @@ const walHeaderBytes = 32;
  */
 export function isMade({ db, graph }: Pick<FileHome, 'db' | 'graph'>): boolean {
   if (!doesExist(db)) return false;
-  const bytesOf = (file: string) => statSync(file, { throwIfNoEntry: false })?.size ?? 0;
-  return bytesOf(db) > pageBytes || bytesOf(`${db}-wal`) > walHeaderBytes || bytesOf(graph) > 0;
+  return !hasNoTables(db) || sizeOf(`${db}-wal`) > walHeaderBytes || sizeOf(graph) > 0;
+}
+
+/** A database with a table has more than one page, or has it in its WAL. */
+const pageBytes = 4096;
+const walHeaderBytes = 32;
+
+/**
+ * Whether a file is empty, or is a database without tables that is of no program yet, as SQLite makes it
+ * (https://www.sqlite.org/fileformat.html).
+ */
+function hasNoTables(file: string): boolean {
+  const size = sizeOf(file);
+  if (size !== pageBytes) return size === 0;
+  try {
+    const page = readFileSync(file);
+    const [application, cells] = [page.readUInt32BE(68), page.readUInt16BE(103)];
+    return page.toString('latin1', 0, 16) === 'SQLite format 3\0' && application === 0 && cells === 0;
+  } catch {
+    // Why it cannot be read is said where it is opened.
+    return false;
+  }
+}
+
+function sizeOf(file: string): number {
+  return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
 }
 
 /**
