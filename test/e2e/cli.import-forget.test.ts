@@ -317,6 +317,90 @@ test('a copy that comes after its source was forgotten does not bring it back', 
   expect(at.holds(`${secretWord} c 2`)).toEqual(['tape.db']);
 });
 
+/** A source that was compacted, and a copy of it that begins with the compaction, as those of `--fork-session` do. */
+function compactedCopy() {
+  const boundary = uuid('a', 90);
+  const [early, late] = [records('a', turns('a0 a1')), records('a', turns('a5'))];
+  const shared = { sessionId: 'a', cwd: '/srv/a', isSidechain: false, timestamp: '2026-01-02T03:05:05.000Z' };
+  const compacted = [
+    {
+      ...{ ...shared, type: 'system', subtype: 'compact_boundary', uuid: boundary, parentUuid: null },
+      ...{ logicalParentUuid: uuid('a', 3), compactMetadata: { trigger: 'manual', preTokens: 9 } },
+    },
+    {
+      ...{ ...shared, type: 'user', uuid: uuid('a', 91), parentUuid: boundary, isCompactSummary: true },
+      message: { role: 'user', content: `${secretWord} summary` },
+    },
+    ...late.map((one, n) => (n === 0 ? { ...one, parentUuid: uuid('a', 91) } : one)),
+  ];
+  const own = records('c', turns('c9')).map((one, n) =>
+    n === 0 ? { ...one, parentUuid: uuid('a', 11) } : one,
+  );
+  const copied = compacted.map((one) => ({ ...one, sessionId: 'c' }));
+  return { source: [...early, ...compacted], copy: [...copied, ...own] };
+}
+
+test.each(['source', 'copy'] as const)(
+  'of the source of a copy that begins with a compaction, what precedes that stays; the %s came first',
+  async (first) => {
+    using at = user();
+    const files = compactedCopy();
+    const write = {
+      source: () => at.write('a.jsonl', files.source),
+      copy: () => at.write('c.jsonl', files.copy),
+    };
+    for (const one of first === 'source' ? (['source', 'copy'] as const) : (['copy', 'source'] as const)) {
+      write[one]();
+      await at.imports();
+    }
+    for (const dry of [['--dry-run'], []]) {
+      expect(await at.imports('--forget', at.file('c.jsonl'), ...dry)).toMatchObject({ names: ['c', 'a'] });
+    }
+    for (const lost of ['summary', 'a 5', 'c 9']) expect(at.holds(`${secretWord} ${lost}`)).toEqual([]);
+    for (const kept of ['a 0', 'a 1']) expect(at.holds(`${secretWord} ${kept}`)).toEqual(['tape.db']);
+    expect((await at.run('check')).code).toBe(0);
+  },
+);
+
+test('what a tool notes of a session that was cleared goes with a copy of what follows', async () => {
+  using at = user();
+  const begun = records('a', turns('a0'));
+  const cleared = {
+    ...begun[0],
+    uuid: uuid('a', 50),
+    parentUuid: null,
+    message: { role: 'user', content: '<command-name>/clear</command-name>' },
+  };
+  const behind = records('a', turns('a7')).map((one, n) =>
+    n === 0 ? { ...one, parentUuid: cleared.uuid } : one,
+  );
+  const prompt = `${secretWord} a 7`;
+  at.write('a.jsonl', [
+    ...begun,
+    { type: 'last-prompt', lastPrompt: `${secretWord} a 0`, leafUuid: uuid('a', 1), sessionId: 'a' },
+    cleared,
+    {
+      type: 'queue-operation',
+      operation: 'enqueue',
+      content: prompt,
+      sessionId: 'a',
+      timestamp: '2026-01-02T03:04:06.000Z',
+    },
+    ...behind,
+    { type: 'last-prompt', lastPrompt: prompt, leafUuid: uuid('a', 15), sessionId: 'a' },
+  ]);
+  const copied = [cleared, ...behind].map((one) => ({
+    ...one,
+    sessionId: 'c',
+    forkedFrom: { sessionId: 'a', messageUuid: one.uuid },
+  }));
+  at.write('c.jsonl', copied);
+  await at.imports();
+  await at.imports('--forget', at.file('c.jsonl'));
+  expect(at.holds(prompt)).toEqual([]);
+  expect(at.holds(`${secretWord} a 0`)).toEqual(['tape.db']);
+});
+
 test('what was never imported goes from its copies, and does not come with later ones', async () => {
   using at = user();
   const copy = (list: string) => at.write('c.jsonl', records('c', turns(list)));

@@ -33,13 +33,19 @@ export async function forgetSource(
   const table = SourceTable.open(join(home.dir, 'sources.jsonl'));
   const { sources, origins } = await sourcesMeant(named, table, context);
   await (dryRun ? reading : writing)(async (store) => {
-    const { originOf, takeUnread, unreadIn } = await import('./unread-records.ts');
-    const { markForgotten, rememberApart } = await import('./remember-forgotten.ts');
-    const { look, content } = await holdingsOf(store, origins);
+    const { filedIn, originOf, takeUnread } = await import('./unread-records.ts');
+    const { markForgotten, notInherited, rememberApart } = await import('./remember-forgotten.ts');
+    const filed = await filedIn(sources, table, context);
+    const { look, content } = await holdingsOf(store, origins, filed.isWhole);
     const before = look();
-    const isBare = (origin: Origin) => !before.some((one) => isOwn(one) && isSame(one.origin, origin));
+    const isOf = (origin: Origin) => (one: Holding) => isOwn(one) && isSame(one.origin, origin);
+    const isBare = (origin: Origin) => !before.some(isOf(origin));
     const bare = [...new Map(origins.filter(isBare).map((one) => [`${one.tool} ${one.main}`, one])).values()];
-    const unread = await unreadIn(sources, { bare, table }, context);
+    // What a fork has of others, its files say.
+    const isFork = (origin: Origin) => before.filter(isOf(origin)).some((one) => one.isFork);
+    const unread = filed.conversations.filter(
+      (one) => filed.hasNew(one) || isBare(originOf(one)) || isFork(originOf(one)),
+    );
     const isMeant = ({ origin }: { readonly origin: Origin }) => origins.some((one) => isSame(one, origin));
     const left = leftIn(store).filter(isMeant);
     // Remembered first: a process that is killed in between erases the rest when it is repeated. An import that is under way looks
@@ -47,11 +53,12 @@ export async function forgetSource(
     if (!dryRun) {
       const at = io.now();
       table.forget(sources.map(({ project: _, first: __, ...rest }) => ({ forgottenAt: at, ...rest })));
-      markForgotten(store, before.filter(isOwn));
     }
     const clean = cleanerFor((await redactIn(context)) ?? true);
-    const onTaken = (one: UnreadRecords) => {
-      if (!dryRun && (one.drafts.length > 0 || isBare(one.origin))) rememberApart(store, one, reason);
+    const onTaken = ({ origin, drafts }: UnreadRecords) => {
+      if (dryRun) return;
+      const left = notInherited(store, before.filter(isOf(origin)), drafts);
+      if (left.length > 0 || isBare(origin)) rememberApart(store, { origin, drafts: left }, reason);
     };
     await takeUnread(unread, { content, clean, onTaken }, context);
     const isRead = (origin: Origin) => unread.some((one) => isSame(originOf(one), origin));
@@ -62,10 +69,7 @@ export async function forgetSource(
     const found = bare.length + unread.length > 0 ? look().filter(isThere) : before;
     let isWiped: boolean | undefined;
     if (!dryRun) {
-      markForgotten(
-        store,
-        found.filter((one) => isOwn(one) && !known.has(one.id)),
-      );
+      markForgotten(store, found.filter(isOwn));
       const erase = async (holdings: readonly Holding[]) => {
         for (const { id, seqs } of inTurn(holdings))
           for (let from = 0; from < seqs.length; from += atOnce) {

@@ -16,6 +16,8 @@ export interface Holding {
   /** Whether what is forgotten inherits from it: by that, too, other copies are known. */
   readonly isInherited: boolean;
   readonly isDeleted: boolean;
+  /** Whether it was forked from another one. */
+  readonly isFork: boolean;
 }
 
 /** A conversation of a tool, by the id that the tool gave it. */
@@ -47,22 +49,26 @@ export function leftIn(store: HomeStore): readonly (UnfinishedImport & { readonl
 /**
  * Finds the sessions that were imported from some conversations, and those that hold a copy of them, each time `look` is called: of
  * what was erased since the first time, it still knows copies. `content` is what the conversations say.
+ * @param isFiled whether the files of a conversation have all that was read of it: what it has of others is added by who reads them
  */
 export async function holdingsOf(
   store: HomeStore,
   origins: readonly Origin[],
+  isFiled: (origin: Origin) => boolean = () => false,
 ): Promise<{ readonly look: () => readonly Holding[]; readonly content: RecordedContent }> {
   const { RecordedContent } = await import('./recorded-content.ts');
   const content = new RecordedContent();
-  return { look: () => holdingsBy(store, origins, content), content };
+  return { look: () => holdingsBy(store, origins, { content, isFiled }), content };
 }
 
-/** @param content what is known of what the conversations say, to which is added what is on their tapes by now */
-function holdingsBy(
-  store: HomeStore,
-  origins: readonly Origin[],
-  content: RecordedContent,
-): readonly Holding[] {
+/** What is known of what is forgotten. */
+interface Known {
+  /** What the conversations say, to which is added what is on their tapes by now. */
+  readonly content: RecordedContent;
+  readonly isFiled: (origin: Origin) => boolean;
+}
+
+function holdingsBy(store: HomeStore, origins: readonly Origin[], known: Known): readonly Holding[] {
   const named = new Set(origins.map(({ tool, main }) => `${tool} ${main}`));
   const imported = store.sessions.list({ all: true, allRealms: true }).flatMap((info): Imported[] => {
     const origin = originIn(store, info.id);
@@ -74,13 +80,25 @@ function holdingsBy(
   const above = new Set(own.flatMap(({ info }) => [...ancestorsOf(store, info)]));
   const holdingOf = ({ info, origin, isCopy }: Imported, seqs: readonly Seq[]): Holding => {
     const { id, session } = info;
-    return { id, session, origin, seqs, isCopy, isInherited: above.has(id), isDeleted: isDeleted(info) };
+    const about = { isInherited: above.has(id), isDeleted: isDeleted(info), isFork: info.base > 0 };
+    return { id, session, origin, seqs, isCopy, ...about };
   };
-  const forgotten = own.map((one) => holdingOf(one, allIn(store, one, content)));
+  const forgotten = own.map((one) => holdingOf(one, allIn(store, one, known)));
   const ids = new Set(forgotten.map(({ id }) => id));
-  const copies = imported
+  const { content } = known;
+  const others = imported
     .filter(({ isCopy }) => isCopy)
-    .map((one) => holdingOf(one, repeatedIn(store, one, { content, ids })));
+    .map((one) => ({ one, found: repeatedIn(store, one, content) }));
+  const isBelow = ({ info }: Imported) => ancestorsOf(store, info).some((id) => ids.has(id));
+  const keyOf = ({ origin: { tool, main } }: Imported) => `${tool} ${main}`;
+  // A tool notes beside one session what was said in another one of the same file.
+  const touched = new Set(
+    others.flatMap(({ one, found }) => (found.size > 0 || isBelow(one) ? keyOf(one) : [])),
+  );
+  const copies = others.map(({ one, found }) => {
+    const quotes = touched.has(keyOf(one)) ? quotedIn(store, one, { content, found }) : [];
+    return holdingOf(one, [...titledIn(store, one, content), ...found, ...quotes]);
+  });
   return [...forgotten, ...copies];
 }
 
@@ -102,11 +120,15 @@ interface Imported {
 }
 
 /**
- * All that a session has, which is added to what the source says. So is what it inherits from a session with the same records:
- * which of the two has them is a matter of which was imported first.
+ * All that a session has, which is added to what the source says. So is what it inherits from a session with the same records, unless
+ * its files say of which: which of the two has them is a matter of which was imported first.
  */
-function allIn(store: HomeStore, { info, from }: Imported, content: RecordedContent): readonly Seq[] {
-  for (const entry of inheritedBy(store, info)) content.add(entry);
+function allIn(
+  store: HomeStore,
+  { info, origin, from }: Imported,
+  { content, isFiled }: Known,
+): readonly Seq[] {
+  if (!isFiled(origin)) for (const entry of inheritedBy(store, info)) content.add(entry);
   const created = store.createdTitle(info.id);
   const seqs = created === undefined ? [] : [...beginningOf(store, info)];
   for (const title of [info.title, created]) if (title !== undefined) content.addText(title);
@@ -129,26 +151,38 @@ function* inheritedBy(store: HomeStore, { id, base }: SessionInfo): Generator<En
 }
 
 /** What a session has of what the source says, if it is a copy. What any other one says is its own. */
-function repeatedIn(
+function repeatedIn(store: HomeStore, { info, from }: Imported, content: RecordedContent): ReadonlySet<Seq> {
+  const found = new Set<Seq>();
+  for (const entry of store.entries.read(info.id, { own: true, from }))
+    if (hasContent(entry) && content.has(entry)) found.add(entry.seq);
+  return found;
+}
+
+/** What else a session has that quotes what the source says, where it has something of that. */
+function quotedIn(
   store: HomeStore,
   { info, from }: Imported,
-  { content, ids }: { readonly content: RecordedContent; readonly ids: ReadonlySet<string> },
+  { content, found }: { readonly content: RecordedContent; readonly found: ReadonlySet<Seq> },
 ): readonly Seq[] {
-  const created = store.createdTitle(info.id);
-  const quoted = created !== undefined && content.hasText(created) ? [...beginningOf(store, info)] : [];
-  const isBelow = () => ancestorsOf(store, info).some((id) => ids.has(id));
-  const own = () => store.entries.read(info.id, { own: true, from });
-  const found = new Set<Seq>();
-  for (const entry of own()) if (hasContent(entry) && content.has(entry)) found.add(entry.seq);
-  if (found.size === 0 && !isBelow()) return [];
+  function* others() {
+    for (const entry of store.entries.read(info.id, { own: true, from }))
+      if (hasContent(entry) && !found.has(entry.seq)) yield entry;
+  }
+  const quotes = new Set<Seq>();
   // What else was said when something was that was erased before, this says: what quotes it is known by that.
-  for (const entry of own())
-    if (hasContent(entry) && content.wasErased(entry)) {
+  for (const entry of others())
+    if (content.wasErased(entry)) {
       content.add(entry);
-      found.add(entry.seq);
+      quotes.add(entry.seq);
     }
-  for (const entry of own()) if (hasContent(entry) && content.isIn(entry)) found.add(entry.seq);
-  return [...quoted, ...found];
+  for (const entry of others()) if (content.isIn(entry)) quotes.add(entry.seq);
+  return [...quotes];
+}
+
+/** The first entry of a session whose title quotes what the source says. */
+function titledIn(store: HomeStore, { info }: Imported, content: RecordedContent): readonly Seq[] {
+  const created = store.createdTitle(info.id);
+  return created !== undefined && content.hasText(created) ? beginningOf(store, info) : [];
 }
 
 /** The sessions from which a session was forked, by their ids. */

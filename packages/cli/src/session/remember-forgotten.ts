@@ -1,5 +1,5 @@
 import { forgottenDraft, originDraft } from '@tapedeck/runtime/internal';
-import { type HomeStore, TapeError } from '@tapedeck/tape';
+import { type Draft, type HomeStore, TapeError } from '@tapedeck/tape';
 import { nameFault, sha256 } from '@tapedeck/tape/store';
 import type { Holding, Origin } from './holdings.ts';
 import type { UnreadRecords } from './unread-records.ts';
@@ -17,6 +17,18 @@ export function markForgotten(store: HomeStore, sessions: readonly Holding[]): v
       if (!(error instanceof TapeError) || error.code !== 'TAPE_ARCHIVED') throw error;
     }
   }
+}
+
+/** What none of the sessions has from another one, under the same keys. */
+export function notInherited(
+  store: HomeStore,
+  sessions: readonly Holding[],
+  drafts: readonly Draft[],
+): readonly Draft[] {
+  const forks = sessions.filter(({ isFork }) => isFork);
+  const isThere = (id: string, { key }: Draft) =>
+    [...store.entries.read(id, { key: `u:${key}`, limit: 1 })].length > 0;
+  return drafts.filter((draft) => !forks.some(({ id }) => isThere(id, draft)));
 }
 
 /**

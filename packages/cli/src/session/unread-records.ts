@@ -4,7 +4,6 @@ import {
   type Conversation,
   conversationsIn,
   discover,
-  type FoundFile,
   ImportError,
   isRead,
   type Source,
@@ -28,20 +27,36 @@ export interface UnreadRecords {
   readonly drafts: readonly Draft[];
 }
 
-/**
- * The conversations that no import has read to their ends.
- * @param bare those of which nothing was imported
- */
-export async function unreadIn(
+/** What the files of conversations say of what was read of them. */
+export interface Filed {
+  readonly conversations: readonly Conversation[];
+  /** Whether the files of a conversation have all that was read of it. */
+  readonly isWhole: (origin: Origin) => boolean;
+  /** Whether files of a conversation have something that no import has read. */
+  readonly hasNew: (conversation: Conversation) => boolean;
+}
+
+/** Looks at the files of conversations that are there. */
+export async function filedIn(
   sources: readonly Source[],
-  { bare, table }: { readonly bare: readonly Origin[]; readonly table: SourceTable },
+  table: SourceTable,
   context: Context,
-): Promise<readonly Conversation[]> {
-  // Of what was forgotten before, a process that was killed may have remembered nothing yet.
-  const isKnown = (file: FoundFile) => isRead(file, table) && table.at(file.path)?.forgottenAt === undefined;
-  return (await conversationsOf(sources, context)).filter(
-    (one) => bare.some((origin) => isSame(origin, originOf(one))) || !one.files.every(isKnown),
-  );
+): Promise<Filed> {
+  const conversations = await conversationsOf(sources, context);
+  const there = new Map(conversations.flatMap(({ files }) => files.map((file) => [file.path, file])));
+  const isAsRead = ({ path }: Source) => {
+    const file = there.get(path);
+    return file !== undefined && isRead(file, table);
+  };
+  const isWholeNow = (origin: Origin) => table.all.filter((one) => isSame(one, origin)).every(isAsRead);
+  const whole = conversations.map(originOf).filter(isWholeNow);
+  return {
+    conversations,
+    isWhole: (origin) => whole.some((one) => isSame(one, origin)),
+    // Of what was forgotten before, a process that was killed may have remembered nothing yet.
+    hasNew: ({ files }) =>
+      files.some((file) => !isRead(file, table) || table.at(file.path)?.forgottenAt !== undefined),
+  };
 }
 
 /** What takes records. */
