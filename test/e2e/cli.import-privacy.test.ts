@@ -164,6 +164,21 @@ test('a .tapeignore counts for all below it, whatever stands in another, or in t
   expect(existsSync(user.home.db)).toBe(false);
 });
 
+test('of a session that came to a directory which is left out, no file counts as imported', async () => {
+  using user = userWith({ 'secret/.tapeignore': '*\n', [`${p}/s2.jsonl`]: transcript('s2') });
+  const [begun, came] = transcript('s1').trim().split('\n');
+  const there = { ...JSON.parse(came ?? ''), cwd: user.dir.file('secret') };
+  writeFileSync(user.dir.file(`${p}/s1.jsonl`), `${begun}\n${JSON.stringify(there)}\n`);
+  mkdirSync(user.dir.file(`${p}/s1/subagents`), { recursive: true });
+  const agent = transcript('s1', { isSidechain: true, agentId: 'x' });
+  writeFileSync(user.dir.file(`${p}/s1/subagents/agent-x.jsonl`), agent);
+  const { stdout } = await user.run('import', '--dry-run', '--quiet');
+  expect(stdout.trim().split('\n')).toHaveLength(3);
+  const done = await user.run('import');
+  expect([done.code, done.stdout]).toEqual([0, expect.stringContaining('from 1 of 3 files')]);
+  expect(await user.imports()).toMatchObject({ names: [], excluded: 2 });
+});
+
 test('the sessions of a project that is removed with its .tapeignore stay left out, until the user takes the pattern back', async () => {
   using user = userWith({
     'all/.tapeignore': 'secret/\n',

@@ -139,7 +139,8 @@ export async function importConversation(
     const [whose = files[0]] = files.filter(({ path }) => path === error.data.file);
     return files.map((file) => ({
       ...{ file, seen: opened.find((one) => one.file === file)?.seen.as ?? 'new' },
-      ...(file === whose && { error }),
+      // A pattern leaves out all of a session.
+      ...((file === whose || error.code === 'IMPORT_EXCLUDED') && { error }),
     }));
   } finally {
     for (const { handle, reading } of opened) {
