@@ -401,6 +401,30 @@ test('what a tool notes of a session that was cleared goes with a copy of what f
   expect(at.holds(`${secretWord} a 0`)).toEqual(['tape.db']);
 });
 
+test.each(['imported', 'not imported'])(
+  'an exported session keeps what a forgotten continuation of it began with, which was %s',
+  async (was) => {
+    using at = user();
+    at.write('a.jsonl', records('a', turns('a0 a1')));
+    await at.imports();
+    const { file } = json(
+      await at.run('export', 'a', '--format', 'claude-code', '--project', at.dir.path, '--json'),
+    );
+    const lines = readFileSync(String(file), 'utf8').trim().split('\n');
+    const last = JSON.parse(lines.findLast((line) => line.includes('"uuid"')) ?? '');
+    const own = records('b', turns('b5')).map((one, n) => ({
+      ...{ ...one, sessionId: last.sessionId, forkedFrom: undefined },
+      ...(n === 0 && { parentUuid: last.uuid }),
+    }));
+    writeFileSync(String(file), `${[...lines, ...own.map((one) => JSON.stringify(one))].join('\n')}\n`);
+    if (was === 'imported') await at.imports();
+    expect(at.holds(`${secretWord} b 5`)).toEqual(was === 'imported' ? ['tape.db'] : []);
+    await at.imports('--forget', String(file));
+    expect(at.holds(`${secretWord} b 5`)).toEqual([]);
+    for (const kept of ['a 0', 'a 1']) expect(at.holds(`${secretWord} ${kept}`)).toEqual(['tape.db']);
+  },
+);
+
 test('what was never imported goes from its copies, and does not come with later ones', async () => {
   using at = user();
   const copy = (list: string) => at.write('c.jsonl', records('c', turns(list)));

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import {
   type Cleaner,
   type Conversation,
+  type ConversationPlan,
   conversationsIn,
   discover,
   ImportError,
@@ -131,17 +132,19 @@ function draftsIn(
   { content, clean }: Omit<Taking, 'onTaken'>,
 ): readonly Draft[] {
   const left = new Map<string, Draft>();
-  const take = (given: Draft) => {
+  const take = (given: Draft, exported: ConversationPlan['exported']) => {
+    const { key = '' } = given;
+    // What an export wrote the exported session keeps.
+    if (exported?.has(key) === true) return;
     const draft = wholeDraft(given);
-    const { key = '' } = draft;
     if (!left.has(key) && !content.has(draft)) left.set(key, withoutContent(draft));
     content.add(draft);
     if (clean !== undefined) content.add(clean.draft(draft));
   };
-  for (const { title, spine, asides, shared } of conversations) {
+  for (const { title, spine, asides, shared, exported } of conversations) {
     for (const text of title === undefined ? [] : [title, clean?.text(title) ?? title]) content.addText(text);
-    for (const draft of spine.slice(shared)) take(draft);
-    for (const { draft } of asides) take(draft);
+    for (const draft of spine.slice(shared)) take(draft, exported);
+    for (const { draft } of asides) take(draft, exported);
   }
   return [...left.values()];
 }
