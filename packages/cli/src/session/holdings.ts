@@ -128,7 +128,10 @@ function allIn(
   { info, origin, from }: Imported,
   { content, isFiled }: Known,
 ): readonly Seq[] {
-  if (!isFiled(origin)) for (const entry of inheritedBy(store, info)) content.add(entry);
+  // Where the records have other ids, what they say may be kept in another form.
+  const [resumed] = store.entries.read(info.id, { own: true, namePrefix: 'import/resumed', limit: 1 });
+  if (!isFiled(origin) || resumed !== undefined)
+    for (const entry of inheritedBy(store, info)) content.add(entry);
   const created = store.createdTitle(info.id);
   const seqs = created === undefined ? [] : [...beginningOf(store, info)];
   for (const title of [info.title, created]) if (title !== undefined) content.addText(title);
