@@ -1098,3 +1098,27 @@ test('an older version of a copy that ends in an answer which it has under anoth
   expect(Object.keys(before.sessions)).toEqual(['s-1', 's-2', 's-3']);
   expect(stateOf(store)).toEqual(before);
 });
+
+test('a copy of a copy, of which pieces came, has for its title the first prompt that its nearest source does not have', () => {
+  const at = (minute: number) => ({ timestamp: `2026-01-02T03:${String(minute).padStart(2, '0')}:00.500Z` });
+  const turn = (n: number, text: string, of: object): readonly Raw[] => [
+    { ...person({ uuid: `u${n}`, ...(n > 1 && { parent: `a${n - 1}` }) }, text), ...at(2 * n), ...of },
+    { ...model({ uuid: `a${n}`, parent: `u${n}` }, [says(`did ${text}`)]), ...at(2 * n + 1), ...of },
+  ];
+  const from = (sessionId: string) => ({ forkedFrom: { sessionId } });
+  const [first, second, third, last] = ['first', 'second', 'third', 'last'];
+  const [source, copy] = [{ sessionId: 's-2', ...from('s-1') }, { sessionId: 's-3' }];
+  const begun = turn(1, first, { ...copy, ...from('s-1') });
+  const copied = [...begun, ...turn(2, second, { ...copy, ...from('s-2') }), ...turn(3, third, copy)];
+  const wentOn = turn(9, last, { sessionId: 's-2' }).map((one, i) =>
+    i === 0 ? { ...one, parentUuid: 'a2' } : one,
+  );
+  using store = openStore();
+  take(store, turn(1, first, { sessionId: 's-1' }));
+  take(store, turn(1, first, source));
+  take(store, begun);
+  take(store, copied);
+  take(store, [...turn(1, first, source), ...turn(2, second, { sessionId: 's-2' }), ...wentOn]);
+  const titles = store.sessions.list({ titles: true }).map(({ session, title }) => [session, title]);
+  expect(Object.fromEntries(titles)).toEqual({ 's-1': first, 's-2': second, 's-3': third });
+});

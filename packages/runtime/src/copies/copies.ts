@@ -135,7 +135,7 @@ class Copies {
   namedSource(id: string): string | undefined {
     const { format = '' } = this.#kin.get(id) ?? {};
     const named = this.#named.sourcesOf(id).map((of) => sourceOf(format, of));
-    return named.find((source) => this.#ofTools.mainOf(source) !== undefined);
+    return named.findLast((source) => this.#ofTools.mainOf(source) !== undefined);
   }
 
   /** The key that the first message which a session shows has in its source; empty where that is not known. */
