@@ -454,6 +454,41 @@ test('what was never imported goes from its copies, and does not come with later
   expect((await at.run('check')).code).toBe(0);
 });
 
+test('a title goes that a copy under other ids has of what was never imported', async () => {
+  using at = user();
+  const id = (of: string, n: number) => `${of}${String(n).padStart(7, '0')}-0000-4000-8000-000000000000`;
+  /** Two turns of the source under some ids, and as many of a session's own. */
+  const file = (sessionId: string, ids: string, more: object = {}) =>
+    [1, 2, 3, 4, 5, 6, 7, 8].map((n) => {
+      const of = n > 4 ? sessionId : ids;
+      const isAnswer = n % 2 === 0;
+      const text = `${n > 4 ? sessionId : `${secretWord} a`} says ${n}`;
+      return {
+        ...{ sessionId, cwd: '/srv', isSidechain: false, timestamp: `2026-01-02T03:04:0${n}.500Z` },
+        ...{ uuid: id(of, n), parentUuid: n === 1 ? null : id(n > 5 ? sessionId : ids, n - 1) },
+        ...(isAnswer
+          ? { type: 'assistant', requestId: `r-${n > 4 ? sessionId : 'a'}-${n}` }
+          : { type: 'user' }),
+        message: isAnswer
+          ? {
+              ...{ id: `m-${n > 4 ? sessionId : 'a'}-${n}`, role: 'assistant' },
+              ...{ content: [{ type: 'text', text }], usage: { input_tokens: 3, output_tokens: 2 } },
+            }
+          : { role: 'user', content: text },
+        ...(n < 5 && more),
+      };
+    });
+  at.write('d.jsonl', file('d', 'a', { forkedFrom: { sessionId: 'a' } }));
+  await at.imports();
+  at.write('c.jsonl', file('c', 'cf').slice(0, 6));
+  await at.imports();
+  expect(at.holds(secretWord)).toEqual(['tape.db']);
+  at.write('a.jsonl', file('a', 'a').slice(0, 4));
+  await at.imports('--forget', at.file('a.jsonl'));
+  expect(at.holds(secretWord)).toEqual([]);
+  for (const kept of ['c says 5', 'd says 5']) expect(at.holds(kept)).toEqual(['tape.db']);
+});
+
 test('what a source got since it was imported goes from its copies, too', async () => {
   using at = user();
   at.write('a.jsonl', records('a', turns('a0')));

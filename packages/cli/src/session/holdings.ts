@@ -84,12 +84,14 @@ function holdingsBy(store: HomeStore, origins: readonly Origin[], known: Known):
     return { id, session, origin, seqs, isCopy, ...about };
   };
   const forgotten = own.map((one) => holdingOf(one, allIn(store, one, known)));
-  const ids = new Set(forgotten.map(({ id }) => id));
   const { content } = known;
   const others = imported
     .filter(({ isCopy }) => isCopy)
     .map((one) => ({ one, found: repeatedIn(store, one, content) }));
-  const isBelow = ({ info }: Imported) => ancestorsOf(store, info).some((id) => ids.has(id));
+  // What was forked from one that says it, too, says it, and may have it as its title.
+  const saying = new Set(forgotten.map(({ id }) => id));
+  for (const { one, found } of others) if (found.size > 0) saying.add(one.info.id);
+  const isBelow = ({ info }: Imported) => ancestorsOf(store, info).some((id) => saying.has(id));
   const keyOf = ({ origin: { tool, main } }: Imported) => `${tool} ${main}`;
   // A tool notes beside one session what was said in another one of the same file.
   const touched = new Set(
