@@ -38,7 +38,7 @@ test.each([0, 1, 2, 3])(
     ]);
     take(store, turn('s-3', '3.').slice(0, 1));
     const holdings = async () => {
-      const { look } = await holdingsOf(store, [{ tool: 'claude-code', main: 's-2' }]);
+      const { look } = await holdingsOf(store, [{ tool: 'claude-code', main: 's-2' }], () => false);
       return inTurn(look()).filter(({ seqs }) => seqs.length > 0);
     };
     expect(await holdings()).toHaveLength(3);
@@ -52,7 +52,7 @@ test.each([0, 1, 2, 3])(
 
 test('a copy under other ids that appears while a source is forgotten is known by what the source had said', async () => {
   using store = openStore();
-  const { look } = await holdingsOf(store, [{ tool: 'claude-code', main: 's-1' }]);
+  const { look } = await holdingsOf(store, [{ tool: 'claude-code', main: 's-1' }], () => false);
   take(store, turn('s-1', ''));
   const erase = () => {
     for (const { id, seqs } of inTurn(look()))

@@ -5,7 +5,7 @@ import { commandLine, shellLine } from '../escape.ts';
 import { exit } from '../exit.ts';
 import { counted } from '../output/counted.ts';
 import { erasing, whileShown } from '../output/progress.ts';
-import { type Holding, holdingsOf, inTurn, isSame, leftIn, type Origin } from './holdings.ts';
+import { type Holding, holdingsOf, idOf, inTurn, isSame, leftIn, type Origin } from './holdings.ts';
 import { sourcesMeant } from './sources-meant.ts';
 import { contentLeft, mayContain, trafficOf } from './traffic.ts';
 import type { UnreadRecords } from './unread-records.ts';
@@ -38,11 +38,11 @@ export async function forgetSource(
     const filed = await filedIn(sources, table, context);
     const { look, content } = await holdingsOf(store, origins, filed.isWhole);
     const before = look();
-    const isOf = (origin: Origin) => (one: Holding) => isOwn(one) && isSame(one.origin, origin);
-    const isBare = (origin: Origin) => !before.some(isOf(origin));
-    const bare = [...new Map(origins.filter(isBare).map((one) => [`${one.tool} ${one.main}`, one])).values()];
+    const sessions = Map.groupBy(before.filter(isOwn), ({ origin }) => idOf(origin));
+    const isBare = (origin: Origin) => !sessions.has(idOf(origin));
+    const bare = new Map(origins.filter(isBare).map((one) => [idOf(one), one]));
     // What a fork has of others, its files say.
-    const isFork = (origin: Origin) => before.filter(isOf(origin)).some((one) => one.isFork);
+    const isFork = (origin: Origin) => sessions.get(idOf(origin))?.some((one) => one.isFork) === true;
     const unread = filed.conversations.filter(
       (one) => filed.hasNew(one) || isBare(originOf(one)) || isFork(originOf(one)),
     );
@@ -57,16 +57,16 @@ export async function forgetSource(
     const clean = cleanerFor((await redactIn(context)) ?? true);
     const onTaken = ({ origin, drafts }: UnreadRecords) => {
       if (dryRun) return;
-      const left = notInherited(store, before.filter(isOf(origin)), drafts);
+      const left = notInherited(store, sessions.get(idOf(origin)) ?? [], drafts);
       if (left.length > 0 || isBare(origin)) rememberApart(store, { origin, drafts: left }, reason);
     };
     await takeUnread(unread, { content, clean, onTaken }, context);
-    const isRead = (origin: Origin) => unread.some((one) => isSame(originOf(one), origin));
-    for (const origin of bare) if (!isRead(origin)) onTaken({ origin, drafts: [] });
+    const read = new Set(unread.map((one) => idOf(originOf(one))));
+    for (const [id, origin] of bare) if (!read.has(id)) onTaken({ origin, drafts: [] });
     // An import that was under way can have made a session before that was remembered.
     const known = new Set(before.map(({ id }) => id));
     const isThere = ({ id, isCopy, isDeleted }: Holding) => isCopy || !isDeleted || known.has(id);
-    const found = bare.length + unread.length > 0 ? look().filter(isThere) : before;
+    const found = bare.size + unread.length > 0 ? look().filter(isThere) : before;
     let isWiped: boolean | undefined;
     if (!dryRun) {
       markForgotten(store, found.filter(isOwn));

@@ -23,6 +23,11 @@ export interface Holding {
 /** A conversation of a tool, by the id that the tool gave it. */
 export type Origin = Pick<Source, 'tool' | 'main'>;
 
+/** What a conversation of a tool has in common with no other one. */
+export function idOf({ tool, main }: Origin): string {
+  return `${tool} ${main}`;
+}
+
 /** Whether two are one conversation of a tool. */
 export function isSame(one: Origin, other: Origin): boolean {
   return one.tool === other.tool && one.main === other.main;
@@ -54,7 +59,7 @@ export function leftIn(store: HomeStore): readonly (UnfinishedImport & { readonl
 export async function holdingsOf(
   store: HomeStore,
   origins: readonly Origin[],
-  isFiled: (origin: Origin) => boolean = () => false,
+  isFiled: (origin: Origin) => boolean,
 ): Promise<{ readonly look: () => readonly Holding[]; readonly content: RecordedContent }> {
   const { RecordedContent } = await import('./recorded-content.ts');
   const content = new RecordedContent();
@@ -69,11 +74,11 @@ interface Known {
 }
 
 function holdingsBy(store: HomeStore, origins: readonly Origin[], known: Known): readonly Holding[] {
-  const named = new Set(origins.map(({ tool, main }) => `${tool} ${main}`));
+  const named = new Set(origins.map(idOf));
   const imported = store.sessions.list({ all: true, allRealms: true }).flatMap((info): Imported[] => {
     const origin = originIn(store, info.id);
     if (origin === undefined) return [];
-    return [{ info, origin, from: origin.seq + 1, isCopy: !named.has(`${origin.tool} ${origin.main}`) }];
+    return [{ info, origin, from: origin.seq + 1, isCopy: !named.has(idOf(origin)) }];
   });
   // First what is forgotten, which says what is a copy.
   const own = imported.filter(({ isCopy }) => !isCopy);
@@ -92,13 +97,12 @@ function holdingsBy(store: HomeStore, origins: readonly Origin[], known: Known):
   const saying = new Set(forgotten.map(({ id }) => id));
   for (const { one, found } of others) if (found.size > 0) saying.add(one.info.id);
   const isBelow = ({ info }: Imported) => ancestorsOf(store, info).some((id) => saying.has(id));
-  const keyOf = ({ origin: { tool, main } }: Imported) => `${tool} ${main}`;
   // A tool notes beside one session what was said in another one of the same file.
   const touched = new Set(
-    others.flatMap(({ one, found }) => (found.size > 0 || isBelow(one) ? keyOf(one) : [])),
+    others.flatMap(({ one, found }) => (found.size > 0 || isBelow(one) ? idOf(one.origin) : [])),
   );
   const copies = others.map(({ one, found }) => {
-    const quotes = touched.has(keyOf(one)) ? quotedIn(store, one, { content, found }) : [];
+    const quotes = touched.has(idOf(one.origin)) ? quotedIn(store, one, { content, found }) : [];
     return holdingOf(one, [...titledIn(store, one, content), ...found, ...quotes]);
   });
   return [...forgotten, ...copies];

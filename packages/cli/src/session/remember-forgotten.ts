@@ -1,7 +1,7 @@
 import { forgottenDraft, originDraft } from '@tapedeck/runtime/internal';
 import { type Draft, type HomeStore, TapeError } from '@tapedeck/tape';
 import { nameFault, sha256 } from '@tapedeck/tape/store';
-import type { Holding, Origin } from './holdings.ts';
+import { type Holding, idOf, type Origin } from './holdings.ts';
 import type { UnreadRecords } from './unread-records.ts';
 
 /** How many records become entries at once: others can write in between. */
@@ -51,10 +51,11 @@ export function rememberApart(store: HomeStore, { origin, drafts }: UnreadRecord
 }
 
 /** The id of the conversation, unless something else has that name. */
-function freeName(store: HomeStore, { tool, main }: Origin): string {
+function freeName(store: HomeStore, origin: Origin): string {
+  const { main } = origin;
   const isFree = (name: string) => nameFault(name) === undefined && store.sessions.find(name) === undefined;
   if (isFree(main)) return main;
-  const other = `forgotten-${sha256(`${tool} ${main}`).slice(0, 12)}`;
+  const other = `forgotten-${sha256(idOf(origin)).slice(0, 12)}`;
   for (let n = 1; ; n += 1) {
     const name = n === 1 ? other : `${other}-${n}`;
     if (isFree(name)) return name;

@@ -8,7 +8,7 @@ import { NotFoundError, UsageError } from '../errors/kinds.ts';
 import { pathText } from '../escape.ts';
 import { hasDatabase } from '../home.ts';
 import { forgottenSource } from './conversations.ts';
-import { isSame, leftIn, type Origin, originIn } from './holdings.ts';
+import { idOf, isSame, leftIn, type Origin, originIn } from './holdings.ts';
 
 /** What a word names: conversations, and the files of them that are known. */
 export interface SourcesMeant {
@@ -78,12 +78,8 @@ async function readBelow(path: string, table: SourceTable): Promise<readonly Sou
   const gone = below.filter((one) => one.path !== path && !existsSync(one.path));
   if (gone.length === 0) return below;
   const inside = new Set(below);
-  const elsewhere = new Set(
-    table.all
-      .filter((one) => !inside.has(one) && existsSync(one.path))
-      .map(({ tool, main }) => `${tool} ${main}`),
-  );
-  const isMoved = (one: Source) => gone.includes(one) && elsewhere.has(`${one.tool} ${one.main}`);
+  const elsewhere = new Set(table.all.filter((one) => !inside.has(one) && existsSync(one.path)).map(idOf));
+  const isMoved = (one: Source) => gone.includes(one) && elsewhere.has(idOf(one));
   return below.filter((one) => !isMoved(one));
 }
 

@@ -18,7 +18,7 @@ import { userHome } from '../config/searched.ts';
 import type { Context } from '../context.ts';
 import { withProgress } from '../output/progress.ts';
 import { bytesOf } from './conversations.ts';
-import { isSame, type Origin } from './holdings.ts';
+import { idOf, type Origin } from './holdings.ts';
 import type { RecordedContent } from './recorded-content.ts';
 
 /** The records of a conversation that its files have, and no tape of it. */
@@ -49,11 +49,12 @@ export async function filedIn(
     const file = there.get(path);
     return file !== undefined && isRead(file, table);
   };
-  const isWholeNow = (origin: Origin) => table.all.filter((one) => isSame(one, origin)).every(isAsRead);
-  const whole = conversations.map(originOf).filter(isWholeNow);
+  const read = Map.groupBy(table.all, idOf);
+  const ids = new Set(conversations.map((one) => idOf(originOf(one))));
+  const whole = new Set([...ids].filter((id) => read.get(id)?.every(isAsRead) !== false));
   return {
     conversations,
-    isWhole: (origin) => whole.some((one) => isSame(one, origin)),
+    isWhole: (origin) => whole.has(idOf(origin)),
     // Of what was forgotten before, a process that was killed may have remembered nothing yet.
     hasNew: ({ files }) =>
       files.some((file) => !isRead(file, table) || table.at(file.path)?.forgottenAt !== undefined),
@@ -120,9 +121,9 @@ async function conversationsOf(
   if (paths.length === 0) return [];
   const place = { env: io.env, home: userHome(io) };
   const { files } = await discover({ place, tools: transcriptTools, paths });
-  const meant = new Set(sources.map(({ tool, main }) => `${tool} ${main}`));
+  const meant = new Set(sources.map(idOf));
   return conversationsIn(files).filter(
-    ({ tool, session }) => tool.plan !== undefined && meant.has(`${tool.name} ${session}`),
+    (one) => one.tool.plan !== undefined && meant.has(idOf(originOf(one))),
   );
 }
 

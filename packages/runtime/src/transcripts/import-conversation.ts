@@ -17,7 +17,7 @@ import { type FileError, type FileImport, importOf, isFileError } from './file-i
 import { heldFiles, recordHeld } from './held-files.ts';
 import { markSessionsBack } from './mark-gone.ts';
 import { assertNotForgotten } from './not-forgotten.ts';
-import { isOther, isReadTool, type Opened, open, planOf } from './opened.ts';
+import { closeAll, isOther, isReadTool, type Opened, open, planOf } from './opened.ts';
 import type { FileReading } from './read-file.ts';
 import { readingOf } from './reading-progress.ts';
 import { isRead, record, rememberEnd } from './record-read.ts';
@@ -143,10 +143,7 @@ export async function importConversation(
       ...((file === whose || error.code === 'IMPORT_EXCLUDED') && { error }),
     }));
   } finally {
-    for (const { handle, reading } of opened) {
-      reading.close();
-      handle.close();
-    }
+    closeAll(opened);
   }
 }
 

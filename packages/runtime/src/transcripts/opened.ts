@@ -30,6 +30,14 @@ export async function open(
   return { file, seen, handle, reading: new FileReading(file, handle, how) };
 }
 
+/** Closes files that were opened. Nothing of them is read after that. */
+export function closeAll(opened: readonly Opened[]): void {
+  for (const { handle, reading } of opened) {
+    reading.close();
+    handle.close();
+  }
+}
+
 /** A tool whose transcripts are read. */
 type ReadTool = TranscriptTool & Required<Pick<TranscriptTool, 'plan'>>;
 

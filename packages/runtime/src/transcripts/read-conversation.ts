@@ -1,7 +1,7 @@
 import type { SourcePlan } from '../plan/format.ts';
 import type { Conversation } from './conversations.ts';
 import { isFileError } from './file-import.ts';
-import { isReadTool, type Opened, open, planOf } from './opened.ts';
+import { closeAll, isReadTool, type Opened, open, planOf } from './opened.ts';
 
 /**
  * Reads the files of a conversation, and imports nothing. A file that cannot be read is passed over, unless it is the main one.
@@ -25,9 +25,6 @@ export async function readConversation<T>(
     }
     return use(await planOf(tool, opened));
   } finally {
-    for (const { handle, reading } of opened) {
-      reading.close();
-      handle.close();
-    }
+    closeAll(opened);
   }
 }
