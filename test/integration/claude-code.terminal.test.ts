@@ -32,8 +32,8 @@ const type = (text: string): readonly Step[] => [{ type: text }, { until: text }
 /** A prompt, and its answer. */
 const ask = (n: number): readonly Step[] => [...type(`ask-${n}`), { until: `done-${n}` }];
 
-/** Ends the session, and begins another one, of which the terminal shows the first screen. */
-const clear: readonly Step[] = [...type('/clear'), { until: '/effort' }];
+/** Ends the session, and begins another one. What is typed before its first screen is there is not lost. */
+const clear: readonly Step[] = type('/clear');
 
 /** Chooses what becomes of the last prompt: `1` takes it back, `2` sums up from it on, `3` up to it. */
 const rewind = (choice: '1' | '2' | '3'): readonly Step[] => [

@@ -2,7 +2,7 @@ import { assistant, openTapeStore, user } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
 import { page } from '../docs/pages.ts';
 import { bossCrew, recordOf } from '../support/boss.ts';
-import { addToSchema, changeSchema, dropSchema } from '../support/newer-schema.ts';
+import { addToSchema, changeSchema } from '../support/newer-schema.ts';
 import { connected, serverPlace } from '../support/postgres.ts';
 import { rawDb } from '../support/raw-db.ts';
 import { tempDir } from '../support/temp-dir.ts';
@@ -11,7 +11,7 @@ test('processes of this build go on while a newer one adds to the schema, and ot
   await using place = await serverPlace();
   await using before = await place.open();
   await before.sessions.open('main');
-  await addToSchema(place.url);
+  await using _later = await addToSchema(place.url);
   await before.entries.append('main', [user('one')]);
   {
     await using joined = await place.open();
@@ -22,7 +22,6 @@ test('processes of this build go on while a newer one adds to the schema, and ot
   expect((await before.lineage.merge('child')).state).toBe('merged');
   await changeSchema(place.url);
   await expect(place.open()).rejects.toMatchObject({ code: 'TAPE_SCHEMA_NEWER' });
-  await dropSchema(place.url);
 });
 
 test('workers of this build finish what they run while a newer one adds to the schema, and others can join them', async () => {
@@ -30,14 +29,19 @@ test('workers of this build finish what they run while a newer one adds to the s
   await using store = await place.open();
   await using crew = await bossCrew({ url: place.url, store }, { children: 6, workers: 1, concurrency: 2 });
   const lead = await crew.lead();
-  await lead.busy(2);
-  await addToSchema(place.url);
+  const first = await lead.busy(2);
+  await using _later = await addToSchema(place.url);
   const joined = await crew.start();
   expect(await lead.delegation).toMatchObject([{ status: 'completed', text: 'all done' }]);
+  first.signal('SIGTERM');
+  await first.ended;
+  const last = await crew.lead('last-lead');
+  expect(await last.delegation).toMatchObject([{ status: 'completed', text: 'all done' }]);
   expect(joined.begun.length).toBeGreaterThan(0);
-  const { heads: _, ...record } = await recordOf(store);
-  expect(record).toEqual({ results: 6, merged: 6, merges: 6, repeatedMerges: 0, steps: [4], errors: [] });
-  await dropSchema(place.url);
+  for (const name of ['lead', 'last-lead']) {
+    const { heads: _, ...record } = await recordOf(store, name);
+    expect(record).toEqual({ results: 6, merged: 6, merges: 6, repeatedMerges: 0, steps: [4], errors: [] });
+  }
 }, 600_000);
 
 test('a schema has the tables, columns and indexes of a file, and what the page on the format names beside them', async () => {

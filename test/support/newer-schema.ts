@@ -1,7 +1,10 @@
 import pg from 'pg';
 
-/** Adds to the schema of a home what a migration of the next version would that only adds. */
-export async function addToSchema(url: string): Promise<void> {
+/**
+ * Adds to the schema of a home what a migration of the next version would that only adds, and takes the schema away
+ * when the test is done or has failed: it is no place for other tests.
+ */
+export async function addToSchema(url: string): Promise<AsyncDisposable> {
   await within(url, async (client) => {
     const newest = await client.query('SELECT max(name) AS name FROM migration');
     const { name } = newest.rows[0] as { name: string };
@@ -12,6 +15,10 @@ export async function addToSchema(url: string): Promise<void> {
       INSERT INTO home (key, value) VALUES ('least', '${name}') ON CONFLICT (key) DO UPDATE SET value = excluded.value;
       COMMIT`);
   });
+  return {
+    [Symbol.asyncDispose]: () =>
+      within(url, async (client, schema) => void (await client.query(`DROP SCHEMA ${schema} CASCADE`))),
+  };
 }
 
 /** Notes a migration after which this build cannot go on. */
@@ -20,11 +27,6 @@ export async function changeSchema(url: string): Promise<void> {
     await client.query(`UPDATE home SET value = '9999' WHERE key = 'least'`);
     await client.query(`INSERT INTO migration (name, timestamp) VALUES ('9999', 'now')`);
   });
-}
-
-/** Takes the schema away: it is no place for other tests. */
-export async function dropSchema(url: string): Promise<void> {
-  await within(url, async (client, schema) => void (await client.query(`DROP SCHEMA ${schema} CASCADE`)));
 }
 
 async function within(url: string, act: (client: pg.Client, schema: string) => Promise<void>): Promise<void> {
