@@ -97,6 +97,50 @@ test('a plan takes the content of a result, and of what is beside the conversati
   file.close();
 });
 
+test('lines that are read again one after another take few reads of the file, and in any other order they are the same', () => {
+  using dir = tempDir();
+  const content = `${[...transcriptLines({ bytes: 200_000 })].join('\n')}\n`;
+  writeFileSync(dir.file('t.jsonl'), content);
+  const file = openFile(dir.file('t.jsonl'));
+  const there = parseJsonLines([Buffer.from(content)]).records;
+  const readInto = vi.spyOn(file, 'readInto');
+  const valuesOf = (lines: Iterable<JsonLine>) => [...lines].map(({ value }) => value);
+  expect(valuesOf(kept(file, there))).toEqual(valuesOf(there));
+  expect(readInto.mock.calls.length).toBeLessThan(there.length / 5);
+  const backwards = [...kept(file, there)].toReversed();
+  expect(valuesOf(backwards)).toEqual(valuesOf([...there].toReversed()));
+  file.close();
+});
+
+test('what a prompt that was typed anew leaves is compared with several sessions, and read about twice for that', () => {
+  using dir = tempDir();
+  const turn = (n: number, parent: string | undefined) => [
+    person({ uuid: `u${n}`, ...(parent !== undefined && { parent }) }, `prompt ${n}`),
+    model({ uuid: `a${n}`, parent: `u${n}`, id: `m${n}` }, [says(`answer ${n}`)]),
+  ];
+  const before = Array.from({ length: 60 }, (_, n) => turn(n, n === 0 ? undefined : `a${n - 1}`)).flat();
+  const content = jsonl([...before, ...turn(60, 'a30')]);
+  writeFileSync(dir.file('t.jsonl'), content);
+  const file = openFile(dir.file('t.jsonl'));
+  const lines = kept(file, parseJsonLines([Buffer.from(content)]).records);
+  const store = openStore();
+  reconcile(
+    store,
+    planClaudeCode({ name: 's-1', lines: parseJsonLines([Buffer.from(jsonl(before))]).records }),
+  );
+  const plan = planClaudeCode({ name: 's-1', lines });
+  const read = vi.spyOn(lines, 'read');
+  const done = reconcile(store, plan);
+  expect(done.map(({ created, rewound }) => [created, rewound])).toEqual([
+    [false, true],
+    [true, false],
+  ]);
+  // The fields of a record are taken one after another.
+  const taken = read.mock.calls.filter(([{ line }], i, all) => line !== all[i - 1]?.[0].line);
+  expect(taken.length / before.length).toBeLessThan(2.5);
+  file.close();
+});
+
 test('a line that is not there any more as it was is no record', () => {
   using dir = tempDir();
   writeFileSync(dir.file('t.jsonl'), jsonl(records));

@@ -17,10 +17,18 @@ export interface Inherited {
  * @param own the drafts of the branch that are no part of the conversation that it left, and of which its session has no entry
  */
 export function inheritedOf(own: readonly Draft[]): Inherited {
-  const messages = own.filter(({ kind }) => kind === 'message').map(wholeDraft);
-  const times = messages.flatMap(({ meta }) => (typeof meta?.timestamp === 'string' ? [meta.timestamp] : []));
-  const timestamp = times.toSorted((a, b) => Date.parse(a) - Date.parse(b)).at(-1);
-  const title = firstPromptIn(messages);
+  // One after another: all of them with their content need not be in memory.
+  const messages = () =>
+    own
+      .values()
+      .filter(({ kind }) => kind === 'message')
+      .map(wholeDraft);
+  let [timestamp, latest]: [string | undefined, number] = [undefined, Number.NEGATIVE_INFINITY];
+  for (const { meta } of messages()) {
+    const time = typeof meta?.timestamp === 'string' ? Date.parse(meta.timestamp) : Number.NaN;
+    if (time >= latest) [timestamp, latest] = [String(meta?.timestamp), time];
+  }
+  const title = firstPromptIn(messages());
   return { ...(timestamp !== undefined && { timestamp }), ...(title !== undefined && { title }) };
 }
 

@@ -223,8 +223,9 @@ function isKnownErased(draft: Draft): boolean {
 export function markOf(draft: Draft): string | undefined {
   const known = marks.get(draft);
   if (known !== undefined) return known;
-  const mark = storedMark(wholeDraft(draft));
-  if (mark !== undefined && !(draft instanceof LaterDraft)) marks.set(draft, mark);
+  if (draft instanceof LaterDraft) return draft.digest(storedMark);
+  const mark = storedMark(draft);
+  if (mark !== undefined) marks.set(draft, mark);
   return mark;
 }
 

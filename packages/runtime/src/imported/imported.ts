@@ -268,7 +268,9 @@ function isErasedReport(entry: Entry, before: Entry | undefined): boolean {
 }
 
 /** The greatest figure of each kind. */
-export function most(a: JsonObject = {}, b: JsonObject): JsonObject {
+export function most(a: JsonObject | undefined, b: JsonObject): JsonObject {
+  // Most answers are counted once, and several of an import have the same object then.
+  if (a === undefined) return b;
   return {
     ...a,
     ...Object.fromEntries(

@@ -40,7 +40,11 @@ export class KeptLines implements RecordList {
   readonly #places = new RecordPlaces();
   readonly #recent = new Map<number, readonly JsonLine[]>();
   #recentBytes = 0;
+  /** The bytes that were read last, and what follows them where lines are read in turn. */
   #buffer = Buffer.allocUnsafeSlow(64 * 1024);
+  /** Where in the content they are, and how many. */
+  #from = 0;
+  #filled = 0;
 
   /** @param bytes how many of them may stay in memory, whatever the size is */
   constructor(content: Content, { bytes }: { readonly bytes?: number } = {}) {
@@ -103,15 +107,29 @@ export class KeptLines implements RecordList {
   }
 
   #parsed({ line, offset, bytes: length }: Omit<JsonLine, 'value'>): LineRecords {
-    // A record has none of the bytes: those of all lines are read into one place, unless they are many.
-    const isLong = length > keptLineMax;
-    if (this.#buffer.length < length && !isLong)
-      this.#buffer = Buffer.allocUnsafeSlow(Math.max(length, 2 * this.#buffer.length));
-    const place = isLong ? Buffer.allocUnsafeSlow(length) : this.#buffer.subarray(0, length);
-    const bytes = place.subarray(0, this.#content.readInto(place, offset));
+    const bytes = this.#bytesAt(offset, length);
     // Whether a newline ends it makes a difference to its faults alone.
     const split = { line, offset, bytes, length, ended: false, isTooLong: false };
     return recordsOf(split, this.#content.path);
+  }
+
+  /** Those of a line, until the next one is read: a record has none of them. */
+  #bytesAt(offset: number, length: number): Uint8Array {
+    // Those of long lines would stay.
+    if (length > keptLineMax) {
+      const place = Buffer.allocUnsafeSlow(length);
+      return place.subarray(0, this.#content.readInto(place, offset));
+    }
+    const to = this.#from + this.#filled;
+    if (offset < this.#from || offset + length > to) {
+      // Lines are read in turn mostly, and a call of the system takes longer than the bytes.
+      const isNext = this.#filled > 0 && offset >= this.#from && offset <= to + 1;
+      if (this.#buffer.length < length)
+        this.#buffer = Buffer.allocUnsafeSlow(Math.max(length, 2 * this.#buffer.length));
+      const place = isNext ? this.#buffer : this.#buffer.subarray(0, length);
+      [this.#from, this.#filled] = [offset, this.#content.readInto(place, offset)];
+    }
+    return this.#buffer.subarray(offset - this.#from, Math.min(offset - this.#from + length, this.#filled));
   }
 
   changed(offset: number): Error {

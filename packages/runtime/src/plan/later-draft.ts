@@ -48,6 +48,9 @@ export class LaterDraft<Step = unknown> implements Draft {
   readonly #step: Step;
   readonly #i: number;
   readonly #key: string | Keyed | undefined;
+  #digest: string | undefined;
+  /** The change of the draft of which that is the digest. */
+  #digested: Change | undefined;
 
   constructor(
     { kind, key, mark, name }: Omit<DraftOutline, 'make'>,
@@ -77,6 +80,14 @@ export class LaterDraft<Step = unknown> implements Draft {
 
   whole(): Draft {
     return madeBy(this.#maker, this.#step, this.#i);
+  }
+
+  /** What a function makes of the draft, always the same one. It stays in memory: the content is made once for it. */
+  digest(of: (whole: Draft) => string | undefined): string | undefined {
+    const { change } = this.#maker;
+    if (this.#digest === undefined || this.#digested !== change)
+      [this.#digest, this.#digested] = [of(this.whole()), change];
+    return this.#digest;
   }
 
   /** Changes the draft, and all that have the same maker, whenever it is made. */
