@@ -340,6 +340,32 @@ function compactedCopy() {
   return { source: [...early, ...compacted], copy: [...copied, ...own] };
 }
 
+test('a summary goes from a copy under other ids that begins at a later compaction', async () => {
+  using at = user();
+  const { source } = compactedCopy();
+  const shared = { sessionId: 'a', cwd: '/srv/a', isSidechain: false, timestamp: '2026-01-02T03:06:06.000Z' };
+  const again = [
+    {
+      ...{ ...shared, type: 'system', subtype: 'compact_boundary', uuid: uuid('a', 92), parentUuid: null },
+      ...{ logicalParentUuid: uuid('a', 11), compactMetadata: { trigger: 'manual', preTokens: 9 } },
+    },
+    {
+      ...{ ...shared, type: 'user', uuid: uuid('a', 93), parentUuid: uuid('a', 92), isCompactSummary: true },
+      message: { role: 'user', content: `${secretWord} second summary` },
+    },
+  ];
+  at.write('a.jsonl', [...source, ...again]);
+  const copied = again.map((one, n) => ({ ...one, sessionId: 'c', uuid: uuid('c', n), parentUuid: null }));
+  const own = records('c', turns('c9')).map((one, n) =>
+    n === 0 ? { ...one, parentUuid: uuid('c', 1) } : one,
+  );
+  at.write('c.jsonl', [...copied, ...own]);
+  await at.imports();
+  await at.imports('--forget', 'a');
+  expect(at.holds('summary')).toEqual([]);
+  expect(at.holds(`${secretWord} c 9`)).toEqual(['tape.db']);
+});
+
 test.each(['source', 'copy'] as const)(
   'of the source of a copy that begins with a compaction, what precedes that stays; the %s came first',
   async (first) => {

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { acts, filesOf } from '../support/random-transcripts.ts';
 import { sized } from '../support/size.ts';
 import { openStore } from '../support/store.ts';
-import { jsonl } from '../support/transcript.ts';
+import { calls, jsonl, model, person, returns, says } from '../support/transcript.ts';
 
 type Raw = { readonly [field: string]: unknown };
 
@@ -72,4 +72,55 @@ describe.each([
       { numRuns: sized(4, 12, 2_000), ...sized({ seed: 1 }, { seed: 1 }, {}) },
     );
   });
+});
+
+test('a copy of a resumed session that was erased, which begins at a compaction behind a result, is imported', () => {
+  using store = openStore();
+  const at = (second: number) => ({ timestamp: `2026-03-12T09:00:${second + 10}.017Z` });
+  const turn = (of: string, parent: string | null, second: number, id = of) => [
+    person({ uuid: `u${id}`, parent }, `ask ${of}`, at(second)),
+    model({ uuid: `a${id}`, parent: `u${id}`, id: `m${of}` }, [says(`did ${of}`)], {
+      ...at(second + 1),
+      usage: { output_tokens: 2 },
+    }),
+  ];
+  take(store, turn('1', null, 0, '0'));
+  const boundary = {
+    ...{ type: 'system', subtype: 'compact_boundary', uuid: 'b', parentUuid: null, logicalParentUuid: 'a2' },
+    ...{ sessionId: 's-1', compactMetadata: { trigger: 'manual', preTokens: 5 }, ...at(8) },
+  };
+  const behind = [
+    boundary,
+    person({ uuid: 's', parent: 'b' }, 'summary', { isCompactSummary: true, ...at(9) }),
+    ...turn('3', 's', 10),
+  ];
+  // The first turn under other ids.
+  const resumed = [
+    ...turn('1', null, 0),
+    person({ uuid: 'u2', parent: 'a1' }, 'ask 2', at(4)),
+    model({ uuid: 'c2', parent: 'u2' }, [calls('toolu_1')], at(5)),
+    person({ uuid: 'r2', parent: 'c2' }, [returns('toolu_1')], at(6)),
+    model({ uuid: 'a2', parent: 'r2' }, [says('did 2')], at(7)),
+    ...behind,
+  ].map((one) => ({ ...one, sessionId: 's-2' }));
+  take(store, resumed);
+  const entries = [...store.entries.read('s-2', { own: true })].filter(
+    ({ meta }) => meta.source === 'import',
+  );
+  store.entries.redact(
+    's-2',
+    entries.map(({ seq }) => seq),
+    'private',
+  );
+  const copy = (...more: string[]) =>
+    [...behind, ...more.flatMap((of, n) => turn(of, n === 0 ? 'a3' : `a${more[n - 1]}`, 20 + 2 * n))].map(
+      (one) => ({ ...one, sessionId: 's-3', session_id: 's-2' }),
+    );
+  for (const more of [['4'], ['4', '5']]) {
+    take(store, copy(...more));
+    const shown = JSON.stringify([...store.views.entries('s-3', { policy: 'full' })]);
+    expect(more.every((of) => shown.includes(`did ${of}`))).toBe(true);
+    expect(shown).not.toMatch(/summary"|did 3|ask 2/);
+  }
+  expect([...store.verify()]).toEqual([]);
 });

@@ -103,6 +103,28 @@ test('a title that quotes nothing erased is taken, and so is a later one', () =>
   expect(found(store, 'aardvark')).toEqual([]);
 });
 
+test.each(['(Branch)', '(Branch 2)', '(Branch) (Branch)', '(Fork)'])(
+  'a title that a copy has of a prompt that was erased, with %s behind it, does not bring it back',
+  (end) => {
+    using store = openStore();
+    const short = source.map((one, n) =>
+      n === 0 ? person({ uuid: 'u1' }, 'find the aardvark', at(1)) : one,
+    );
+    take(store, short);
+    erase(store, 's-1', 'aardvark');
+    const titled = (name: string) => ({
+      ...{ type: 'custom-title', sessionId: 's-2' },
+      customTitle: `${name} ${end}`,
+    });
+    const copy = short.map((one) => ({ ...one, sessionId: 's-2', forkedFrom: { sessionId: 's-1' } }));
+    take(store, [...copy, titled('find the aardvark')]);
+    expect(found(store, 'aardvark')).toEqual([]);
+    take(store, [...copy, titled('find the aardvark'), titled('find the badger')]);
+    expect(store.sessions.find('s-2')?.title).toBe(`find the badger ${end}`);
+    expect(found(store, 'aardvark')).toEqual([]);
+  },
+);
+
 test('a note of the last prompt that comes to a source once the prompt was erased does not bring it back', () => {
   using store = openStore();
   take(store, [...source, last('a2')]);

@@ -57,11 +57,12 @@ export class RecordedContent {
 
 /** What an entry is known by wherever it is: that it says the same at the same time, or under the same id. */
 function marksOf(entry: Recorded): readonly string[] {
-  const { kind, name, payload, meta } = entry;
+  const { kind, payload, meta } = entry;
   if (payload === null) return [];
   const key = keyOf(entry);
   const ids = [meta?.timestamp, saysLine(key) ? undefined : key].filter((id) => typeof id === 'string');
-  const said = JSON.stringify([kind, name, payload]);
+  // Without its name: that of a compaction has its number in the session, and a copy can begin behind others.
+  const said = JSON.stringify([kind, payload]);
   return ids.filter((id) => id !== '').map((id) => shortHash(`${id} ${said}`));
 }
 

@@ -32,10 +32,16 @@ export function asideLeft(
   return isBehind && (isRest || isGone(after)) ? withoutContent(draft) : draft;
 }
 
-function emptied({ kind, mark }: Pick<Draft, 'kind' | 'mark'>, payload: unknown): unknown {
+function emptied({ kind, mark, key }: Pick<Draft, 'kind' | 'mark' | 'key'>, payload: unknown): unknown {
   if (mark === 'boundary') return { state: {} };
-  // Of one that a redaction has erased, nothing says whose it was.
-  const { type, toolCallId, toolName, role = 'user', content } = isObject(payload) ? payload : {};
+  // Of one that a redaction has erased, nothing says whose it was, nor which call it answers.
+  const {
+    type,
+    toolCallId = key,
+    toolName = 'erased',
+    role = 'user',
+    content,
+  } = isObject(payload) ? payload : {};
   if (kind === 'tool-result') return { type, toolCallId, toolName, output: { type: 'text', value: '' } };
   return kind === 'message' ? { role, content: emptyCalls(content) } : {};
 }

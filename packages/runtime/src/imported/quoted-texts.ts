@@ -10,6 +10,9 @@ const cutMin = 40;
 /** How a cut text ends. */
 const cutEnd = /\s*(?:…|\.{3})$/;
 
+/** What a tool writes behind the title of a session, or behind its first prompt, to name a copy of it. */
+const copyEnd = /(?: \((?:Branch|Fork)(?: \d+)?\))+$/;
+
 /** A word of a result is an id, or a word of a format, unless it is as long. */
 const wordMin = 16;
 
@@ -25,13 +28,13 @@ export class QuotedTexts {
   add(text: string): void {
     const line = lineOf(text);
     if (line === '') return;
-    this.#marks.add(shortHash(line.slice(0, quotedMax)));
+    this.#marks.add(wholeMark(line));
     if (line.length > cutMin) this.#marks.add(cutMark(line));
   }
 
   has(text: string): boolean {
-    const line = lineOf(text);
-    if (this.#marks.has(shortHash(line.slice(0, quotedMax)))) return true;
+    const line = lineOf(text).replace(copyEnd, '');
+    if (this.#marks.has(wholeMark(line))) return true;
     const begun = line.replace(cutEnd, '');
     return begun !== line && begun.length >= cutMin && this.#marks.has(cutMark(begun));
   }
@@ -44,6 +47,10 @@ export class QuotedTexts {
 
 function lineOf(text: string): string {
   return text.replace(/\s+/g, ' ').trim();
+}
+
+function wholeMark(line: string): string {
+  return shortHash(line.slice(0, quotedMax).trimEnd());
 }
 
 function cutMark(line: string): string {
