@@ -515,6 +515,18 @@ test('a title goes that a copy under other ids has of what was never imported', 
   for (const kept of ['c says 5', 'd says 5']) expect(at.holds(kept)).toEqual(['tape.db']);
 });
 
+test('the same title in a session that has nothing else of what is forgotten stays', async () => {
+  using at = user();
+  const named = (id: string) => ({ type: 'custom-title', customTitle: 'Explore the code', sessionId: id });
+  at.write('a.jsonl', [...records('a', turns('a0')), named('a')]);
+  at.write('b.jsonl', [...records('b', turns('b0')), named('b')]);
+  await at.imports();
+  const forgotten = await at.imports('--forget', 'a');
+  expect(forgotten).toMatchObject({ names: ['a'] });
+  const sessions = json(await at.run('sessions', '--json'));
+  expect(sessions).toContainEqual(expect.objectContaining({ session: 'b', title: 'Explore the code' }));
+});
+
 test('what a source got since it was imported goes from its copies, too', async () => {
   using at = user();
   at.write('a.jsonl', records('a', turns('a0')));

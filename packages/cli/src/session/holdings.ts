@@ -102,8 +102,14 @@ function holdingsBy(store: HomeStore, origins: readonly Origin[], known: Known):
     others.flatMap(({ one, found }) => (found.size > 0 || isBelow(one) ? idOf(one.origin) : [])),
   );
   const copies = others.map(({ one, found }) => {
-    const quotes = touched.has(idOf(one.origin)) ? quotedIn(store, one, { content, found }) : [];
-    return holdingOf(one, [...titledIn(store, one, content), ...found, ...quotes]);
+    if (touched.has(idOf(one.origin)))
+      return holdingOf(one, [
+        ...titledIn(store, one, content),
+        ...found,
+        ...quotedIn(store, one, { content, found }),
+      ]);
+    // Any other one may have the same title by chance, unless what it had in common was erased before.
+    return holdingOf(one, isPartErased(store, one) ? titledIn(store, one, content) : []);
   });
   return [...forgotten, ...copies];
 }
@@ -192,6 +198,11 @@ function quotedIn(
 function titledIn(store: HomeStore, { info }: Imported, content: RecordedContent): readonly Seq[] {
   const created = store.createdTitle(info.id);
   return created !== undefined && content.hasText(created) ? beginningOf(store, info) : [];
+}
+
+/** Whether something in a session was erased. */
+function isPartErased(store: HomeStore, { info }: Imported): boolean {
+  return [...store.entries.read(info.id, { own: true, kind: 'redaction', limit: 1 })].length > 0;
 }
 
 /** The sessions from which a session was forked, by their ids. */
