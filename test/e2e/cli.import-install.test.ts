@@ -21,7 +21,9 @@ test('it shows the hook and writes nothing, until the user says yes at a termina
   const asked = { env: at.env, isTerminal: true, stdinIsTerminal: true };
   const typed = async (stdin: string, ...args: string[]) =>
     await at.home.here(['import', '--install', ...args], { ...asked, stdin });
-  expect((await typed('n\n')).stderr).toContain(`Write this to ${at.file}? [y/N] `);
+  const refused = await typed('n\n');
+  expect(refused.stderr).toContain(`Write this to ${at.file}? [y/N] `);
+  expect(refused.stdout).toBe(`Not written. Write ${at.file} with: tape import --install --yes\n`);
   expect((await typed('y\n', '--dry-run')).stderr).toBe('');
   expect(existsSync(at.file)).toBe(false);
   expect((await typed('y\n')).stdout).toContain(`Installed in ${at.file}`);

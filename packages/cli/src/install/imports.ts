@@ -8,6 +8,7 @@ import { pathText, shellLine } from '../escape.ts';
 import { exit } from '../exit.ts';
 import { keptName } from '../home.ts';
 import { assertOwn } from '../origin.ts';
+import { canAsk } from '../question.ts';
 import { cronTimer } from './cron.ts';
 import { hookCommand, hookHome, hooksAreOff, withHook } from './hook.ts';
 import type { Job, NotStarted, Runs, Timer } from './job.ts';
@@ -48,7 +49,7 @@ async function installHook({ act, yes, dryRun }: Installation, context: Context)
   const state = await settle({ act, parts, question, yes, dryRun }, context);
   if (act === 'install' && hooksAreOff(place.read()))
     context.status(`Hooks are turned off in ${place.where} (disableAllHooks): nothing starts the import`);
-  await say({ act, by: 'claude-code', places: [place.where], state, config, other }, context);
+  await say({ act, by: 'claude-code', places: [place.where], state, config, other, dryRun }, context);
   return exit.done;
 }
 
@@ -76,7 +77,8 @@ async function installTimer({ act, yes, dryRun }: Installation, context: Context
   const [timer] = chosen;
   // One that was written before, and is not running, starts now.
   const fault = act === 'uninstall' || state === 'shown' || dryRun ? undefined : timer?.start();
-  await say({ act, by: timer?.name ?? null, places, state, config, other, isTimer: true, fault }, context);
+  const by = timer?.name ?? null;
+  await say({ act, by, places, state, config, other, isTimer: true, fault, dryRun }, context);
   return fault === undefined ? exit.done : exit.failed;
 }
 
@@ -90,14 +92,14 @@ interface Said {
   readonly other: string | undefined;
   readonly isTimer?: boolean;
   readonly fault?: NotStarted | undefined;
+  readonly dryRun: boolean;
 }
 
 async function say(said: Said, context: Context): Promise<void> {
-  const { by, places, state, config, other, fault } = said;
-  const lines = [
-    ...(state === 'shown' && config !== null ? [config.trimEnd()] : []),
-    context.inHome(sentence(said)),
-  ];
+  const { by, places, state, config, other, fault, dryRun } = said;
+  // A question has shown it.
+  const isShown = state === 'shown' && config !== null && (dryRun || !canAsk(context));
+  const lines = [...(isShown ? [config.trimEnd()] : []), context.inHome(sentence(said))];
   await context.answer({
     json: {
       ...{ by, places, state, config },

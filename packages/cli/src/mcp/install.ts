@@ -6,6 +6,7 @@ import { withJsonValue } from '../install/json-value.ts';
 import { commandOnPath } from '../install/own-command.ts';
 import { fileAt } from '../install/place.ts';
 import { type Settled, settle } from '../install/settle.ts';
+import { canAsk } from '../question.ts';
 import { type Client, clients, type Entry, entryName } from './clients.ts';
 
 /** What is to become of the entry of a client. */
@@ -37,7 +38,8 @@ export async function install(
     json: { client: name, file, state, config },
     quiet: file,
     human: [
-      ...(state === 'shown' && config !== null ? [config.trimEnd()] : []),
+      // A question has shown it.
+      ...(state === 'shown' && config !== null && !canAsk(context) ? [config.trimEnd()] : []),
       sentence(state, { name, act, file }),
     ].join('\n'),
   });
