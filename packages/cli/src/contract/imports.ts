@@ -10,14 +10,25 @@ import {
   mark,
   names,
   printed,
+  shape,
   text,
   whole,
 } from './form.ts';
 
-const counted = [
-  ...['records', 'messages', 'off_path', 'repaired', 'compactions', 'merged', 'reordered', 'dangling'],
-  ...['skipped', 'glued', 'truncated', 'irregular'],
-];
+const Counts: z.ZodObject = shape('Counts', 'What was read of a transcript.', {
+  records: count('JSON objects'),
+  messages: count('messages of users and agents'),
+  off_path: count('records beside the conversation'),
+  repaired: count('tool calls without a result, answered as interrupted'),
+  compactions: count('boundaries at which the agent compacted the conversation'),
+  merged: count('messages that were made of several records'),
+  reordered: count('results that were moved to their message'),
+  dangling: count('records whose parent is not in the file, or leads in a circle'),
+  skipped: count('lines without a record, and records too large to keep'),
+  glued: count('lines with several records'),
+  truncated: count('1 where the last line ends inside a record'),
+  irregular: count('records that were taken though something in them is wrong'),
+});
 
 /** What `import` says of a bundle, of a transcript, and of each of several files beside that. */
 const ofBundle = {
@@ -41,9 +52,7 @@ const ofTranscript = {
   redacted: count('secrets that were replaced in new entries'),
   omitted: count('new entries that were too large, and say how large'),
   names: names('names of the sessions'),
-  counts: z
-    .strictObject(Object.fromEntries(counted.map((name) => [name, whole])))
-    .describe('numbers of records by outcome, of all of a file in which something is new'),
+  counts: Counts.readonly().describe('what was read, of all of a file in which something is new'),
   bad_lines: z
     .array(z.strictObject({ line: whole, offset: whole, why: z.string() }))
     .describe(

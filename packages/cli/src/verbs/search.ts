@@ -29,6 +29,10 @@ export const search: Verb = defineVerb({
     ],
     ['tape search CHANGELOG.md --session main -n 5', 'Search the entries that main sees'],
     ['tape search heading --where branch=release', 'Search what was said on a branch'],
+    [
+      'tape search heading --kind message',
+      'Search prompts and answers alone, not records that repeat them beside a conversation',
+    ],
   ],
   arguments: { text: 'Text to find; several words need no quotes' },
   options: {
