@@ -48,6 +48,8 @@ test('sessions and log select by the directory, branch, model and version that a
     expect([found, await where(found)]).toEqual([found, 'one']);
   for (const other of ['dir=/src/ap', 'branch=fi', 'model=claude', 'version=2.1.*,branch=other'])
     expect([other, await where(other)]).toEqual([other, '']);
+  const atHome = await home.here(['sessions', '--quiet', '--where', 'dir=~/app'], { env: { HOME: '/src' } });
+  expect(atHome.stdout.trim()).toBe('one');
   expect(await where(`dir=${join('..', '..', '..', '..', '..', '..', '..', 'src')}`)).toBe('one');
 
   const log = async (...args: string[]) => (await home.tape(['log', 'one', '--oneline', ...args])).stdout;

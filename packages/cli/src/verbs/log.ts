@@ -151,7 +151,7 @@ export const log: Verb = defineVerb({
         from,
         point,
         now: context.io.now(),
-        cwd: context.io.cwd,
+        io: context.io,
       });
       if (args.stat === true) return await sumUp(store, info, selection, context);
       const printed = await printer(store, info, args, context);
@@ -303,7 +303,7 @@ async function follow(
 function selectionOf(
   store: HomeStore,
   info: SessionInfo,
-  args: Options & { readonly point: Point | undefined; readonly now: number; readonly cwd: string },
+  args: Options & { readonly point: Point | undefined; readonly now: number; readonly io: Context['io'] },
 ): Selection {
   const { floor, head } = info;
   const {
@@ -321,7 +321,7 @@ function selectionOf(
     n,
     point,
     now,
-    cwd,
+    io,
   } = args;
   const begin = boundOf(store, info, since, now);
   const end =
@@ -337,7 +337,7 @@ function selectionOf(
     tool,
     text: grep,
     by: by === undefined ? undefined : needSession(store, by),
-    where: where === undefined ? undefined : conditionsIn(where, cwd),
+    where: where === undefined ? undefined : conditionsIn(where, io),
     after: begin.time,
     before: end.time,
     last: n,

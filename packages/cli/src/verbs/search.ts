@@ -55,7 +55,7 @@ export const search: Verb = defineVerb({
         limit: n,
         ...(ref !== undefined && { session: ref }),
         ...(kind !== undefined && { kind: kind as EntryKind }),
-        ...(where !== undefined && { where: conditionsIn(where, context.io.cwd) }),
+        ...(where !== undefined && { where: conditionsIn(where, context.io) }),
         ...(all === true && { all }),
       });
       await print(found, { text, shownOf: (hit) => textOf(store, hit, text) }, context);

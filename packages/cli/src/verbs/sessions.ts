@@ -117,7 +117,7 @@ function* select(
   { all, deleted, kind, tree, here, where, grep, sort, from, limit }: Selection,
   context: Context,
 ): Iterable<Placed> {
-  const conditions = where === undefined ? undefined : conditionsIn(where, context.io.cwd);
+  const conditions = where === undefined ? undefined : conditionsIn(where, context.io);
   const isWanted = (info: SessionInfo) =>
     (grep === undefined || mentions(store, info, grep)) &&
     (here !== true || beganIn(store, info, context.io.cwd)) &&
