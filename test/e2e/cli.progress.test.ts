@@ -30,6 +30,7 @@ const writing: readonly (readonly [line: string, shown: readonly string[], from?
     'other',
   ],
   ['import CLAUDE --as NAME', ['Reading bytes: ', 'Adding entries: 41 %'], 'other'],
+  ['import --forget CLAUDE', ['Looking for copies …', 'Erasing, and writing the file anew …'], 'other'],
   ['append NAME', ['Reading lines: 1000', 'Reading lines: 2000'], 'other'],
   ['copy HERE OTHER', ['Copying sessions: ']],
   ['export main --format ui-message -o FILE.json', ['Exporting parts: 100']],

@@ -37,7 +37,8 @@ export async function forgetSource(
     const { markForgotten, notInherited, rememberApart } = await import('./remember-forgotten.ts');
     const filed = await filedIn(sources, table, context);
     const { look, content } = await holdingsOf(store, origins, filed.isWhole);
-    const before = look();
+    const lookFor = async () => await whileShown(context, 'Looking for copies', look);
+    const before = await lookFor();
     const sessions = Map.groupBy(before.filter(isOwn), ({ origin }) => idOf(origin));
     const isBare = (origin: Origin) => !sessions.has(idOf(origin));
     const bare = new Map(origins.filter(isBare).map((one) => [idOf(one), one]));
@@ -66,7 +67,7 @@ export async function forgetSource(
     // An import that was under way can have made a session before that was remembered.
     const known = new Set(before.map(({ id }) => id));
     const isThere = ({ id, isCopy, isDeleted }: Holding) => isCopy || !isDeleted || known.has(id);
-    const found = bare.size + unread.length > 0 ? look().filter(isThere) : before;
+    const found = bare.size + unread.length > 0 ? (await lookFor()).filter(isThere) : before;
     let isWiped: boolean | undefined;
     if (!dryRun) {
       markForgotten(store, found.filter(isOwn));
@@ -79,7 +80,7 @@ export async function forgetSource(
       };
       await erase(found);
       // An import that was under way can have written what it read just before it saw that the source was forgotten, or a copy erased.
-      await erase(look());
+      await erase(await lookFor());
       // What killed imports left of other sources can have copies. One that is under way begins anew, since something was erased.
       // Last, and with nothing to discard, too: it wipes what was erased before it, also by an act that was killed.
       isWiped = store.imports.discard(leftIn(store).map(({ id }) => id)).wiped;
