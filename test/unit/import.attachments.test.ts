@@ -42,6 +42,32 @@ test('what is attached comes before the prompt to which it is, and its record is
   expect(beside).toEqual([note, other]);
 });
 
+test('what is attached to the first prompt that a compaction kept is in view behind that, as the prompt is', () => {
+  const preservedSegment = { headUuid: 'u2', anchorUuid: 's1', tailUuid: 'a2' };
+  const { said } = imported(
+    person({ uuid: 'u1' }, 'Hello'),
+    model({ uuid: 'a1', parent: 'u1' }, [says('Yes.')]),
+    { ...person({ uuid: 'd1', parent: 'a1' }, ''), type: 'system', subtype: 'turn_duration' },
+    person({ uuid: 'u2', parent: 'd1' }, 'Read it'),
+    attached('x1', 'u2', { type: 'anything' }, rendered('The file')),
+    model({ uuid: 'a2', parent: 'x1' }, [says('Read.')]),
+    {
+      ...{ type: 'system', subtype: 'compact_boundary', uuid: 'c1', parentUuid: null, sessionId: 's-1' },
+      ...{ logicalParentUuid: 'a2', compactMetadata: { trigger: 'manual', preservedSegment } },
+    },
+    person({ uuid: 's1', parent: 'c1' }, 'summary', { isCompactSummary: true }),
+    person({ uuid: 'u3', parent: 'a2' }, 'And now?'),
+    model({ uuid: 'a3', parent: 'u3' }, [says('Done.')]),
+  );
+  const shown = said.join('\n');
+  const order = ['summary', 'The file', 'Read it', 'Read.', 'And now?', 'Done.'].map((one) =>
+    shown.indexOf(one),
+  );
+  expect(order).toEqual(order.toSorted((a, b) => a - b));
+  expect(order).not.toContain(-1);
+  expect(shown).not.toContain('Yes.');
+});
+
 test('a turn of the system stays behind its prompt, from the snapshot on that tells of it', () => {
   const turn = (i: number, parent: string, more = {}) => [
     person({ uuid: `u${i}`, parent }, `Prompt ${i}`),

@@ -43,7 +43,7 @@ export class KeptTails {
       if (turn.kind !== 'boundary') continue;
       const kept = this.#kept.get(turn.record.ordinal) ?? [];
       const at = kept.reduce((first, one) => Math.min(first, places.get(one) ?? first), turns.length);
-      const first = turns[at];
+      const first = turns[withReminders(turns, at)];
       const [member] = first === undefined ? [] : membersOf(first);
       if (first === undefined || member === undefined) continue;
       if (!this.#isWrittenAnew(first, turns, i + 1)) keeps.set(turn.record.key, member.key);
@@ -101,14 +101,27 @@ export function keptBy({ raw }: Pick<CodeRecord, 'raw'>): Kept {
   };
 }
 
+/** Where that begins which is sent with a turn: reminders are written behind a prompt, and sent before it. */
+function withReminders(turns: readonly TranscriptTurn[], at: number): number {
+  const prompt = recordOf(turns[at]);
+  let first = at;
+  for (let i = at - 1; prompt !== undefined && i >= 0; i -= 1) {
+    const turn = turns[i];
+    if (turn?.kind === 'aside') continue;
+    if (turn?.kind !== 'user' || turn.record.ordinal < prompt.ordinal) break;
+    first = i;
+  }
+  return first;
+}
+
 /** The records of a message. */
 function membersOf(turn: TranscriptTurn): readonly CodeRecord[] {
   if (turn.kind === 'assistant') return turn.members;
   return turn.kind === 'user' ? [turn.record] : [];
 }
 
-function recordOf(turn: TranscriptTurn): CodeRecord | undefined {
-  return turn.kind === 'assistant' ? turn.members[0] : turn.record;
+function recordOf(turn: TranscriptTurn | undefined): CodeRecord | undefined {
+  return turn?.kind === 'assistant' ? turn.members[0] : turn?.record;
 }
 
 function contentOf(record: CodeRecord | undefined): string {
