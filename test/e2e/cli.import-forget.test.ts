@@ -388,6 +388,27 @@ test.each(['source', 'copy'] as const)(
   },
 );
 
+test('a title goes that a copy has of what its source was copied from, where it has nothing else of that', async () => {
+  using at = user();
+  const { source, copy } = compactedCopy();
+  at.write('c.jsonl', copy);
+  await at.imports();
+  at.write(
+    'x.jsonl',
+    records('a', turns('a0')).map((one) => ({ ...one, sessionId: 'x' })),
+  );
+  await at.imports();
+  at.write('a.jsonl', source);
+  await at.imports();
+  const title = `${secretWord} a 0`;
+  expect(json(await at.run('sessions', '--json'))).toContainEqual(
+    expect.objectContaining({ session: 'c', title, link: expect.objectContaining({ parent: 'a' }) }),
+  );
+  await at.imports('--forget', 'x');
+  expect(at.holds(title)).toEqual([]);
+  expect(at.holds(`${secretWord} c 9`)).toEqual(['tape.db']);
+});
+
 test('what a tool notes of a session that was cleared goes with a copy of what follows', async () => {
   using at = user();
   const begun = records('a', turns('a0'));

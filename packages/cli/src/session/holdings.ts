@@ -93,10 +93,10 @@ function holdingsBy(store: HomeStore, origins: readonly Origin[], known: Known):
   const others = imported
     .filter(({ isCopy }) => isCopy)
     .map((one) => ({ one, found: repeatedIn(store, one, content) }));
-  // What was forked from one that says it, too, says it, and may have it as its title.
+  // What is below one that says it, too, says it, or may have it as its title.
   const saying = new Set(forgotten.map(({ id }) => id));
   for (const { one, found } of others) if (found.size > 0) saying.add(one.info.id);
-  const isBelow = ({ info }: Imported) => ancestorsOf(store, info).some((id) => saying.has(id));
+  const isBelow = ({ info }: Imported) => aboveIn(store, info).some((id) => saying.has(id));
   // A tool notes beside one session what was said in another one of the same file.
   const touched = new Set(
     others.flatMap(({ one, found }) => (found.size > 0 || isBelow(one) ? idOf(one.origin) : [])),
@@ -210,6 +210,17 @@ function ancestorsOf(store: HomeStore, { parentId }: SessionInfo): readonly stri
   const ids: string[] = [];
   for (let at = parentId; at !== undefined; at = store.sessions.find(at)?.parentId) ids.push(at);
   return ids;
+}
+
+/** The sessions below which a session is, as a fork or by a link, by their ids: also a copy that has nothing of its source. */
+function aboveIn(store: HomeStore, { parentId, link }: SessionInfo): readonly string[] {
+  const ids = new Set([parentId, link?.parentId]);
+  // What is added is looked at in turn.
+  for (const id of ids) {
+    const above = id === undefined ? undefined : store.sessions.find(id);
+    if (above !== undefined) ids.add(above.parentId).add(above.link?.parentId);
+  }
+  return [...ids].filter((id) => id !== undefined);
 }
 
 /** The first entry of a session, with which the title of its creation goes, unless it was erased. */
