@@ -98,32 +98,39 @@ test.concurrent('a client that does not read its answers is cut off, and costs l
   expect((await ui.ask('/api/home')).status).toBe(200);
 }, 300_000);
 
-test('a thousand connections are answered, those beyond are refused, and the thousand go on', async () => {
-  using home = tempHome();
-  home.session('main', user('Hello'));
-  await using ui = await startUi([], { home: home.path });
-  const filesOpen = () => readdirSync(`/proc/${ui.pid}/fd`).length;
-  await ui.ask('/api/home');
-  const before = filesOpen();
-  // A connection of `fetch` can still be open.
-  const sockets = await Promise.all(Array.from({ length: 1_000 }, async () => await connected(ui)));
-  expect(new Set(await statusesOn(ui, sockets.slice(0, 990)))).toEqual(new Set(['200']));
-  const beyond = await Promise.all(
-    Array.from({ length: 20 }, async () => await sendRaw(ui.port, request(ui))),
-  );
-  for (const { status, headers, body } of beyond.slice(10)) {
-    expect([status, JSON.parse(body)]).toEqual([503, expect.objectContaining({ code: 'UI_BUSY' })]);
-    expect(headers).toMatch(/^Retry-After: 5\r$/m);
-    expect(headers).toMatch(/^Connection: close\r?$/m);
-  }
-  // Even more are closed.
-  const many = await Promise.all(Array.from({ length: 200 }, async () => await connected(ui)));
-  await Promise.race(many.map(async (socket) => await once(socket.resume(), 'close')));
-  expect(new Set(await statusesOn(ui, sockets.slice(0, 990)))).toEqual(new Set(['200']));
-  for (const socket of [...sockets, ...many]) socket.destroy();
-  await expect.poll(filesOpen).toBeLessThan(before + 5);
-  expect((await ui.ask('/api/home')).status).toBe(200);
-}, 300_000);
+// The server closes a connection that says nothing for five seconds: on a busy machine one step here can take as long.
+const anew = { timeout: 300_000, retry: 2 };
+
+test(
+  'a thousand connections are answered, those beyond are refused, and the thousand go on',
+  anew,
+  async () => {
+    using home = tempHome();
+    home.session('main', user('Hello'));
+    await using ui = await startUi([], { home: home.path });
+    const filesOpen = () => readdirSync(`/proc/${ui.pid}/fd`).length;
+    await ui.ask('/api/home');
+    const before = filesOpen();
+    // A connection of `fetch` can still be open.
+    const sockets = await Promise.all(Array.from({ length: 1_000 }, async () => await connected(ui)));
+    expect(new Set(await statusesOn(ui, sockets.slice(0, 990)))).toEqual(new Set(['200']));
+    const beyond = await Promise.all(
+      Array.from({ length: 20 }, async () => await sendRaw(ui.port, request(ui))),
+    );
+    for (const { status, headers, body } of beyond.slice(10)) {
+      expect([status, JSON.parse(body)]).toEqual([503, expect.objectContaining({ code: 'UI_BUSY' })]);
+      expect(headers).toMatch(/^Retry-After: 5\r$/m);
+      expect(headers).toMatch(/^Connection: close\r?$/m);
+    }
+    // Even more are closed.
+    const many = await Promise.all(Array.from({ length: 200 }, async () => await connected(ui)));
+    await Promise.race(many.map(async (socket) => await once(socket.resume(), 'close')));
+    expect(new Set(await statusesOn(ui, sockets.slice(0, 990)))).toEqual(new Set(['200']));
+    for (const socket of [...sockets, ...many]) socket.destroy();
+    await expect.poll(filesOpen).toBeLessThan(before + 5);
+    expect((await ui.ask('/api/home')).status).toBe(200);
+  },
+);
 
 test('many streams follow at once, and one more is refused until one has ended', async () => {
   using home = tempHome();
