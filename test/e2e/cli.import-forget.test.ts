@@ -536,6 +536,20 @@ test('a title goes that a copy under other ids has of what was never imported', 
   for (const kept of ['c says 5', 'd says 5']) expect(at.holds(kept)).toEqual(['tape.db']);
 });
 
+test('a title that ends as that of a branch goes from a copy, too, where it is that of what is forgotten', async () => {
+  using at = user();
+  const title = `${secretWord} plan (Branch)`;
+  const named = (id: string) => ({ type: 'custom-title', customTitle: title, sessionId: id });
+  at.write('a.jsonl', [...records('a', turns('a0')), named('a')]);
+  at.write(
+    'b.jsonl',
+    [...records('a', turns('a0')), named('b')].map((one) => ({ ...one, sessionId: 'b' })),
+  );
+  await at.imports();
+  await at.imports('--forget', 'a');
+  expect(at.holds(`${secretWord} plan`)).toEqual([]);
+});
+
 test('the same title in a session that has nothing else of what is forgotten stays', async () => {
   using at = user();
   const named = (id: string) => ({ type: 'custom-title', customTitle: 'Explore the code', sessionId: id });

@@ -33,7 +33,11 @@ export class QuotedTexts {
   }
 
   has(text: string): boolean {
-    const line = lineOf(text).replace(copyEnd, '');
+    const line = lineOf(text);
+    return this.#hasLine(line) || this.#hasLine(line.replace(copyEnd, ''));
+  }
+
+  #hasLine(line: string): boolean {
     if (this.#marks.has(wholeMark(line))) return true;
     const begun = line.replace(cutEnd, '');
     return begun !== line && begun.length >= cutMin && this.#marks.has(cutMark(begun));
