@@ -82,7 +82,7 @@ function holdingsBy(store: HomeStore, origins: readonly Origin[], known: Known):
   });
   // First what is forgotten, which says what is a copy.
   const own = imported.filter(({ isCopy }) => !isCopy);
-  const above = new Set(own.flatMap(({ info }) => [...ancestorsOf(store, info)]));
+  const above = new Set(own.flatMap(({ info }) => aboveIn(store, info, forkedFrom)));
   const holdingOf = ({ info, origin, isCopy }: Imported, seqs: readonly Seq[]): Holding => {
     const { id, session } = info;
     const about = { isInherited: above.has(id), isDeleted: isDeleted(info), isFork: info.base > 0 };
@@ -96,7 +96,7 @@ function holdingsBy(store: HomeStore, origins: readonly Origin[], known: Known):
   // What is below one that says it, too, says it, or may have it as its title.
   const saying = new Set(forgotten.map(({ id }) => id));
   for (const { one, found } of others) if (found.size > 0) saying.add(one.info.id);
-  const isBelow = ({ info }: Imported) => aboveIn(store, info).some((id) => saying.has(id));
+  const isBelow = ({ info }: Imported) => aboveIn(store, info, placedBelow).some((id) => saying.has(id));
   // A tool notes beside one session what was said in another one of the same file.
   const touched = new Set(
     others.flatMap(({ one, found }) => (found.size > 0 || isBelow(one) ? idOf(one.origin) : [])),
@@ -205,22 +205,28 @@ function isPartErased(store: HomeStore, { info }: Imported): boolean {
   return [...store.entries.read(info.id, { own: true, kind: 'redaction', limit: 1 })].length > 0;
 }
 
-/** The sessions from which a session was forked, by their ids. */
-function ancestorsOf(store: HomeStore, { parentId }: SessionInfo): readonly string[] {
-  const ids: string[] = [];
-  for (let at = parentId; at !== undefined; at = store.sessions.find(at)?.parentId) ids.push(at);
-  return ids;
-}
+/** The session from which a session was forked. */
+const forkedFrom = ({ parentId }: SessionInfo) => [parentId];
 
-/** The sessions below which a session is, as a fork or by a link, by their ids: also a copy that has nothing of its source. */
-function aboveIn(store: HomeStore, { parentId, link }: SessionInfo): readonly string[] {
-  const ids = new Set([parentId, link?.parentId]);
-  // What is added is looked at in turn.
-  for (const id of ids) {
-    const above = id === undefined ? undefined : store.sessions.find(id);
-    if (above !== undefined) ids.add(above.parentId).add(above.link?.parentId);
-  }
-  return [...ids].filter((id) => id !== undefined);
+/** That, and the one below which a link puts it: a copy may have nothing of its source. */
+const placedBelow = ({ parentId, link }: SessionInfo) => [parentId, link?.parentId];
+
+/** The ids of all sessions above a session, by what says which are next above one. */
+function aboveIn(
+  store: HomeStore,
+  info: SessionInfo,
+  nextAbove: (info: SessionInfo) => readonly (string | undefined)[],
+): readonly string[] {
+  const ids = new Set<string>();
+  const left = [info];
+  for (let at = left.pop(); at !== undefined; at = left.pop())
+    for (const id of nextAbove(at)) {
+      if (id === undefined || ids.has(id)) continue;
+      ids.add(id);
+      const next = store.sessions.find(id);
+      if (next !== undefined) left.push(next);
+    }
+  return [...ids];
 }
 
 /** The first entry of a session, with which the title of its creation goes, unless it was erased. */
