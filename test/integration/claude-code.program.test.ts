@@ -3,13 +3,14 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import {
+  type ClaudeCodePlace,
   claudeCodeProgram,
   claudeCodeVersion,
   runClaudeCode,
   startScriptedModel,
 } from '../support/claude-code-program.ts';
 import { tempDir } from '../support/temp-dir.ts';
-import { tempHome } from '../support/temp-home.ts';
+import { type TempHome, tempHome } from '../support/temp-home.ts';
 
 test('the pinned Claude Code works with a model of the tests, and writes a transcript', async () => {
   using dir = tempDir();
@@ -53,4 +54,62 @@ test('a session that ends starts the import that tape import --install wrote, an
   expect(run).toMatchObject({ status: 0, stdout: 'Good morning.\n', stderr: '' });
   while (!existsSync(home.file('sources.jsonl'))) await sleep(50);
   expect((await home.here(['search', 'morning', '--quiet'])).stdout).not.toBe('');
+});
+
+/** A conversation that a program has with Claude Code, and the sessions that it came to, in order. */
+async function cleared(place: ClaudeCodePlace, texts: readonly string[]): Promise<readonly string[]> {
+  const stream = ['--input-format', 'stream-json', '--output-format', 'stream-json', '--verbose'];
+  const run = await runClaudeCode(place, ['-p', ...stream], async (write, end) => {
+    // A prompt that comes while another one is worked on would be a part of that.
+    for (const content of texts) {
+      write(`${JSON.stringify({ type: 'user', message: { role: 'user', content } })}\n`);
+      await sleep(1_500);
+    }
+    end();
+  });
+  expect(run.status, run.stderr).toBe(0);
+  const said = run.stdout.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line)]));
+  return [...new Set(said.flatMap((one) => (one.type === 'result' ? [one.session_id] : [])))];
+}
+
+/** The sessions that are under another one behind a `/clear`, as `tape log --derived` lists them. */
+async function clearEdges(home: TempHome): Promise<ReadonlyMap<string, string>> {
+  const { stdout } = await home.here(['log', '--derived', '--json']);
+  const edges: readonly { session: string; type: string; parent: string }[] = JSON.parse(stdout);
+  const cleared = edges.filter(({ type }) => type === 'clear');
+  return new Map(cleared.map(({ session, parent }) => [session, parent]));
+}
+
+test('what a program clears is a chain of its sessions, whose edges a user can take back', {
+  timeout: 300_000,
+}, async () => {
+  using dir = tempDir();
+  using home = tempHome();
+  await using model = await startScriptedModel((_, i) => ({ text: `Answer ${i}` }));
+  const program = await claudeCodeProgram();
+  const placeOf = (name: string): ClaudeCodePlace => {
+    mkdirSync(dir.file(name), { recursive: true });
+    return { program, config: dir.file('config'), project: dir.file(name), url: model.url };
+  };
+
+  // Two in a row, and one behind which nothing comes; one that is the first message.
+  const chain = await cleared(placeOf('a'), ['One', '/clear', '/clear', 'Two', '/clear']);
+  const first = await cleared(placeOf('b'), ['/clear', 'One']);
+  const [left, right] = await Promise.all([
+    cleared(placeOf('c'), ['One', '/clear', 'Two']),
+    cleared(placeOf('c'), ['Three', '/clear', 'Four']),
+  ]);
+  await home.here(['import', '--yes', placeOf('a').config]);
+
+  const edges = await clearEdges(home);
+  expect(chain).toHaveLength(4);
+  expect(chain.map((one) => edges.get(one))).toEqual([undefined, ...chain.slice(0, -1)]);
+  expect(first.map((one) => edges.get(one))).toEqual(first.map(() => undefined));
+  // Of two that clear at once, no record says which is which.
+  for (const own of [left, right])
+    for (const [i, one] of own.entries()) expect([own[i - 1], undefined]).toContain(edges.get(one));
+  const [, second = ''] = chain;
+  await home.here(['link', second, '--root']);
+  await home.here(['import', '--yes', placeOf('a').config]);
+  expect((await clearEdges(home)).get(second)).toBeUndefined();
 });

@@ -4,7 +4,7 @@
  * `alike.ts` and `points.ts` conclude which one is the source. So a copy is written once, behind its source (`copied.ts`,
  * `resumed.ts`, `behind-compaction.ts`, or `behind-own-work.ts` where a person went on in that) or before it (`as-copied.ts`), and
  * its tokens are counted once (`counted-elsewhere.ts`). A copy takes the place of an empty session of its own (`empty-main.ts`).
- * Imports `imported` and what lies below.
+ * `clears.ts` has the moments of a `/clear` that a program sent. Imports `imported` and what lies below.
  */
 
 import type { Draft, HomeStore, SessionInfo } from '@tapedeck/tape';
@@ -15,6 +15,7 @@ import { ofStore } from '../imported/of-store.ts';
 import { sourceOf } from '../imported/origins.ts';
 import { isWhole, type SessionFacts } from '../imported/session-facts.ts';
 import { Beginnings } from './beginnings.ts';
+import { Clears } from './clears.ts';
 import { ErasedRecords } from './erased-records.ts';
 import { Families } from './families.ts';
 import type { Family } from './family.ts';
@@ -35,6 +36,7 @@ class Copies {
   /** All conversations that are no subagents, and of these the main ones, by their ULIDs. */
   readonly #kin = new Map<string, Kin>();
   readonly #ofTools = new ToolSessions();
+  readonly #clears = new Clears();
   /** Those that lack a message or an answer. */
   readonly #unfinished = new Set<string>();
   readonly #byFirst = new Map<string, Group>();
@@ -96,6 +98,12 @@ class Copies {
   get tools(): ToolSessions {
     this.#readOn();
     return this.#ofTools;
+  }
+
+  /** When programs left sessions by a `/clear`, and began others. */
+  get clears(): Clears {
+    this.#readOn();
+    return this.#clears;
   }
 
   /** The session of a tool from which a session came. */
@@ -263,6 +271,7 @@ class Copies {
     const { beginning } = facts;
     if (facts.isReturned === true) this.#ofTools.addReturned(id);
     if (kin === undefined || beginning === undefined) return;
+    if (kin.isMain) this.#clears.take(kin.source, facts);
     for (const group of kin.groups) group.refresh(id);
     this.#named.refresh(id);
     const { resumed, first, answer, rejoined } = beginning;

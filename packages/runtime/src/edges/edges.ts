@@ -1,8 +1,9 @@
 /**
  * The tree of an import: `edges.ts` links sessions, `fork-of.ts` says where a conversation is forked, `merge-ended.ts`
- * merges subagents where their results came back, `cleared.ts` joins the sessions of a run that cleared, and `misplaced.ts`
- * and `returned.ts` delete sessions that have another place now. `derived.ts` notes edges that no record states;
- * `titles.ts` notes the titles, and `concluded-title.ts` those that no source gives. Imports `copies` and what lies below.
+ * merges subagents where their results came back, `cleared.ts` joins the sessions of a run that cleared,
+ * `cleared-by-program.ts` those of a program by their times (`clear-pairs.ts`), and `misplaced.ts` and `returned.ts` delete
+ * sessions that have another place now. `derived.ts` notes edges that no record states; `titles.ts` notes the titles, and
+ * `concluded-title.ts` those that no source gives. Imports `copies` and what lies below.
  */
 
 import { type HomeStore, note, type SessionInfo } from '@tapedeck/tape';
@@ -17,6 +18,7 @@ import { sessionOf } from '../imported/origins.ts';
 import type { ConversationPlan, DerivedEdge, ImportPlan } from '../plan/plan.ts';
 import { appendBeside } from './beside.ts';
 import { clearType, noteRun, placeAgain, placeRun } from './cleared.ts';
+import { noteClears, placeClearAgain, placeClears } from './cleared-by-program.ts';
 import { titleCopy, titleShown } from './concluded-title.ts';
 import { callAt } from './fork-of.ts';
 import { link, type OnConcluded } from './link.ts';
@@ -72,6 +74,7 @@ export function linkSessions(
     if (kind === 'main' && copies) {
       placeCopy(store, plan, placed, onConcluded);
       noteRun(store, plan, session);
+      noteClears(store, plan, session);
     }
     if (kind === 'main') placeExported(store, plan, session, onConcluded);
     if (kind === 'cleared') titleShown(store, session);
@@ -89,6 +92,7 @@ export function linkSessions(
   placeAlike(store, placed.session, onConcluded);
   // What begins as another session does is below that, and the first of them where its run cleared it.
   placeRun(store, plan, onConcluded);
+  placeClears(store, plan, onConcluded);
 }
 
 function placeBelow(
@@ -211,6 +215,7 @@ function placeUnder(
     else {
       link(store, loose.id, null, { type: 'copy', derived: true, evidence, onConcluded });
       placeAgain(store, loose, onConcluded);
+      placeClearAgain(store, loose, onConcluded);
     }
   }
   link(store, copy.id, source.id, { type: 'copy' });
@@ -241,7 +246,10 @@ function placeAlike(store: HomeStore, session: string, onConcluded: OnConcluded)
     link(store, info.id, source?.id ?? null, { type: 'copy', derived: true, evidence, onConcluded });
     if (source === undefined) first.push(info);
   }
-  for (const info of first) placeAgain(store, info, onConcluded);
+  for (const info of first) {
+    placeAgain(store, info, onConcluded);
+    placeClearAgain(store, info, onConcluded);
+  }
 }
 
 function evidenceOf({ common, before }: NonNullable<Likely['source']>): string {

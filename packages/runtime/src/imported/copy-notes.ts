@@ -8,6 +8,12 @@ export const copyEvent = 'import/copy-of';
 /** The event of a session that begins behind a `/clear`: the session with which the run began that cleared. */
 export const clearedEvent = 'import/cleared';
 
+/** The event of a session that begins behind a `/clear` of which no record names the run: when that was. */
+export const clearedAtEvent = 'import/cleared-at';
+
+/** The event of a session that its program left by a `/clear`, and when. */
+export const leftAtEvent = 'import/left-at';
+
 /** The event of a session that begins with another one's entries under other ids. */
 export const resumedEvent = 'import/resumed';
 

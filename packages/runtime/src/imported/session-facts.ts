@@ -1,7 +1,15 @@
 import type { Entry, HomeStore, JsonObject, Seq, SessionInfo } from '@tapedeck/tape';
 import { importedEvent, isObject, originKey } from '@tapedeck/tape/internal';
 import { text } from '../plan/text.ts';
-import { clearedEvent, continuedEvent, copyEvent, resumedEvent, returnedEvent } from './copy-notes.ts';
+import {
+  clearedAtEvent,
+  clearedEvent,
+  continuedEvent,
+  copyEvent,
+  leftAtEvent,
+  resumedEvent,
+  returnedEvent,
+} from './copy-notes.ts';
 import { derivedIn, derivedKind } from './derived-edges.ts';
 import { answerId, compactedWhen, firstShownIn } from './first-said.ts';
 import { isOfImport } from './imported.ts';
@@ -25,6 +33,10 @@ export interface SessionFacts {
   readonly copyOf: readonly string[];
   /** The session of a tool with which the run began that began it behind a `/clear`. */
   readonly clearedFrom?: string;
+  /** When it began behind a `/clear` of which no record names the run. */
+  readonly clearedAt?: string;
+  /** When its program left it by a `/clear`. */
+  readonly leftAt?: readonly string[];
   /** Whether content is not here of which more would be said. */
   readonly lacks?: true;
   /** How a conversation of a tool begins; absent for a subagent, and for a session that no import made. */
@@ -97,6 +109,8 @@ export function factsOf(
   const mark = before?.facts.mark ?? (isObject(source?.payload) ? undefined : source && originMark(source));
   const continues = before?.facts.continues ?? sessionIn(noted(continuedEvent)[0]);
   const clearedFrom = before?.facts.clearedFrom ?? sessionIn(noted(clearedEvent)[0]);
+  const clearedAt = before?.facts.clearedAt ?? timeIn(noted(clearedAtEvent)[0]);
+  const leftAt = [...(before?.facts.leftAt ?? []), ...noted(leftAtEvent).flatMap((one) => timeIn(one) ?? [])];
   const isConversation = info.kind === 'session' && origin !== undefined && continues === undefined;
   const [resumed] = noted(resumedEvent);
   const begins = isConversation ? beginningOf(store, info, { before, above, resumed }) : undefined;
@@ -109,6 +123,8 @@ export function factsOf(
     ...(continues !== undefined && { continues }),
     copyOf: [...(before?.facts.copyOf ?? []), ...noted(copyEvent).flatMap((note) => sessionIn(note) ?? [])],
     ...(clearedFrom !== undefined && { clearedFrom }),
+    ...(clearedAt !== undefined && { clearedAt }),
+    ...(leftAt.length > 0 && { leftAt }),
     ...(lacks && { lacks }),
     ...(begins && { beginning: begins.beginning }),
   };
@@ -127,6 +143,10 @@ function redactionIn(store: HomeStore, id: string, { ref = 0, payload }: Entry):
 
 function sessionIn(note: Entry | undefined): string | undefined {
   return isObject(note?.payload) ? text(note.payload.session) : undefined;
+}
+
+function timeIn(note: Entry | undefined): string | undefined {
+  return isObject(note?.payload) ? text(note.payload.at) : undefined;
 }
 
 function beginningOf(

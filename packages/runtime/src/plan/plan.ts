@@ -109,6 +109,10 @@ export interface ImportPlan {
   readonly copyOf?: string;
   /** The session with which the run of the tool began that began this one anew: no record says more of what it follows. */
   readonly clearedFrom?: string;
+  /** When it began anew, where no record names the session before it or the run. */
+  readonly clearedAt?: string;
+  /** When its program left it, each time, to begin a session anew. */
+  readonly leftAt?: readonly string[];
   /** The session, by its id, that an export wrote the beginning of this one from. */
   readonly exportOf?: string;
   /** The sessions, by their ids, from which that was forked, the nearest first. */

@@ -3,6 +3,7 @@ import { isObject } from '@tapedeck/tape/internal';
 import type { JsonLine, RecordList } from '../../lines/json-lines.ts';
 import { text } from '../../plan/text.ts';
 import { AgentNotes, isNested } from './agents.ts';
+import { LeaveReading } from './leave-reading.ts';
 import { RunReading } from './run-reading.ts';
 
 /** What the records of a file say together. */
@@ -21,6 +22,10 @@ export interface FileFacts {
   readonly run: string | undefined;
   /** Whether it begins behind a `/clear`, or with a plan behind which the context was cleared. */
   readonly isCleared: boolean;
+  /** When that was. */
+  readonly clearedAt: string | undefined;
+  /** When its program left it by a `/clear` that waited in its queue. */
+  readonly leftAt: readonly string[];
   /** Whether it has an answer, behind which nothing says more of what it begins with. */
   readonly isAnswered: boolean;
   /** What they say of subagents, to which more can be added. */
@@ -42,6 +47,7 @@ export class FactsReading {
   /** Those that main records mention. */
   readonly #mainSources = new Set<string>();
   readonly #run = new RunReading();
+  readonly #leave = new LeaveReading();
   #hasNested = false;
   #hasSidechains = false;
   #hasMessages = false;
@@ -62,6 +68,7 @@ export class FactsReading {
     this.#any = session ?? this.#any;
     if (text(value.uuid) !== undefined) this.#linked = session ?? this.#linked;
     if (!isSide) this.#run.add(value);
+    this.#leave.add(value);
     const source = sourceIn(value);
     if (source === undefined) return;
     for (const sources of isSide ? [this.#sources] : [this.#sources, this.#mainSources]) {
@@ -79,6 +86,8 @@ export class FactsReading {
       sources: [...(this.#hasMain ? this.#mainSources : this.#sources)],
       run: this.#run.other,
       isCleared: this.#run.isCleared,
+      clearedAt: this.#run.clearedAt,
+      leftAt: this.#leave.times,
       isAnswered: this.#run.isAnswered,
       notes: this.#notes,
     };

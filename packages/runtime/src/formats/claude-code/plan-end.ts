@@ -7,6 +7,7 @@ import type { ConversationPlan } from '../../plan/plan.ts';
 import { text } from '../../plan/text.ts';
 import { wordsOf } from './blocks.ts';
 import { countsOf } from './counts.ts';
+import { LeaveReading } from './leave-reading.ts';
 import { idsIn } from './open-end.ts';
 import { planFile } from './plan-file.ts';
 import { type CodeRecord, isLinked, readRecords } from './records.ts';
@@ -22,6 +23,7 @@ export function planEnd(
 ): EndPlan | undefined {
   if (!lines.values().every(({ value }) => isPlain(value, session))) return undefined;
   if (lines.values().some(({ value }) => value.type === 'last-prompt') && hasErased()) return undefined;
+  if (leavesIn(lines)) return undefined;
   const start = { ordinal: Number(state.ordinal), before: text(state.before) };
   const records = readRecords(lines, start);
   if (!isContinuation(records, text(state.parent)) || idsIn(records).some(has)) return undefined;
@@ -35,6 +37,13 @@ export function planEnd(
   if (derived.length > 0 || faults.length > 0) return undefined;
   const counts = countsOf(lines.length, conversations, reading);
   return { conversation, counts, end: end ?? sameEnd(lines, conversation, state) };
+}
+
+/** Whether the session is left in some records: what is behind that may be here already. */
+function leavesIn(lines: RecordList): boolean {
+  const leave = new LeaveReading();
+  for (const { value } of lines) leave.add(value);
+  return leave.times.length > 0;
 }
 
 /** Whether a record is a turn of the system, or says whether there are any. */

@@ -86,11 +86,14 @@ export function planClaudeCode({
   const run = begunWith === session ? undefined : begunWith;
   const copyOf = source ?? (facts.isCleared || !facts.isAnswered ? undefined : run);
   const clearedFrom = source === undefined && facts.isCleared ? run : undefined;
+  const clearedAt = run === undefined ? facts.clearedAt : undefined;
   return {
     format: 'claude-code',
     session,
     ...(copyOf !== undefined && { copyOf }),
     ...(clearedFrom !== undefined && { clearedFrom }),
+    ...(clearedAt !== undefined && { clearedAt }),
+    ...(facts.leftAt.length > 0 && { leftAt: facts.leftAt }),
     ...(top.exportOf !== undefined && { exportOf: top.exportOf }),
     ...(top.exportFrom !== undefined && { exportFrom: top.exportFrom }),
     ...(top.passedOver !== undefined && { passedOver: top.passedOver }),

@@ -13,6 +13,7 @@ export class RunReading {
   #isAnswered = false;
   #isOwn = false;
   #isCleared = false;
+  #clearedAt: string | undefined;
 
   get other(): string | undefined {
     return this.#other;
@@ -20,6 +21,11 @@ export class RunReading {
 
   get isCleared(): boolean {
     return this.#isCleared;
+  }
+
+  /** When the `/clear` was done with which it begins. */
+  get clearedAt(): string | undefined {
+    return this.#clearedAt;
   }
 
   /** Whether it has come as far as to an answer: before that, nothing says whether it begins behind a `/clear`. */
@@ -33,7 +39,10 @@ export class RunReading {
     if (run !== undefined && !this.#isOwn && (this.#other !== undefined || !this.#isAnswered))
       this.#other = run;
     if (this.#isAnswered) return;
-    this.#isCleared ||= value.type === 'user' && isClear(value);
+    if (!this.#isCleared && value.type === 'user' && isClear(value)) {
+      this.#isCleared = true;
+      this.#clearedAt = text(value.timestamp);
+    }
     this.#isAnswered = value.type === 'assistant';
   }
 }
