@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { gzipSync, zstdCompressSync } from 'node:zlib';
@@ -107,6 +107,55 @@ test('of several files each is imported, one that fails keeps no other from it, 
     "Error: cannot import 2 files as 'main': it is the name of one session\nHint: import them without --as, or one by one\n",
   ]);
   expect((await home.here(['import', '-', '-'])).code).toBe(2);
+});
+
+test('a named file that has not changed is not opened, but where its session is not here, or an option asks what it has', async () => {
+  using home = tempHome();
+  using dir = tempDir();
+  const file = dir.file('transcript.jsonl');
+  const writing = (...names: string[]) => {
+    writeFileSync(file, transcript(...names));
+    utimesSync(file, 1_700_000_000, 1_700_000_000);
+  };
+  writing('a', 'b');
+  const session = '7d4c1f0e-52a6-4b8e-9c35-1e0f6a2b9d47';
+  const importing = async (...options: string[]) =>
+    JSON.parse((await home.here(['import', file, ...options, '--json'])).stdout);
+  expect(await importing()).toMatchObject({ entries: 3, counts: { records: 2 } });
+  // Other content of the same length and time: only who opens the file can find it.
+  writing('a', 'c');
+  const known = await importing();
+  expect(known).toMatchObject({ entries: 0, sessions: 1, names: [session], files: [{ seen: 'unchanged' }] });
+  expect(known.counts).toBeUndefined();
+  expect((await home.here(['import', file])).stdout).toBe(
+    `${session} has all records already: nothing to do\n`,
+  );
+  expect((await home.here(['import', file, '--quiet'])).stdout).toBe(`${session}\n`);
+  for (const option of ['--raw', '--strict']) {
+    expect(await importing(option)).toMatchObject({ counts: { records: 2 } });
+  }
+  await home.here(['delete', session]);
+  const deleted = await home.here(['import', file]);
+  expect([deleted.code, deleted.stderr]).toEqual([4, expect.stringContaining('it was deleted here')]);
+  expect(await importing('--as', 'other')).toMatchObject({ names: ['other'], entries: 3 });
+});
+
+test('of a named file that has grown the new part alone is read, and all of it is counted', async () => {
+  using home = tempHome();
+  using dir = tempDir();
+  const file = dir.file('transcript.jsonl');
+  const words = Array.from({ length: 5_000 }, (_, i) => `word-${i}`);
+  writeFileSync(file, transcript(...words.slice(0, 4_998)));
+  expect(statSync(file).size).toBeGreaterThan(1024 * 1024);
+  const importing = async () => JSON.parse((await home.here(['import', file, '--json'])).stdout);
+  expect(await importing()).toMatchObject({ counts: { records: 4_998 } });
+  // What was read of the file is another record by now: only who reads it again can find it.
+  const grown = transcript(...words);
+  writeFileSync(file, grown.replace('"text":"word-700"', '"text":"WORD-700"'));
+  expect(await importing()).toMatchObject({
+    ...{ entries: 2, sessions: 1, counts: { records: 5_000, messages: 5_000 } },
+    files: [{ seen: 'grown' }],
+  });
 });
 
 test('the receipt of a bundle whose session was deleted says how to bring it back', async () => {

@@ -44,7 +44,8 @@ const ofBundle = {
   aliases_taken: names('other names that name something else here'),
   redacted_elsewhere: names('entries that were redacted elsewhere, and have their content here'),
 };
-const ofTranscript = {
+/** What transcripts brought. */
+const sums = {
   sessions: count('number of sessions that have it: one for each branch and subagent'),
   entries: count('number of new entries; 0 when all existed before'),
   repaired: count('tool calls without a result, answered as interrupted'),
@@ -52,17 +53,26 @@ const ofTranscript = {
   redacted: count('secrets that were replaced in new entries'),
   omitted: count('new entries that were too large, and say how large'),
   names: names('names of the sessions'),
-  counts: Counts.readonly().describe('what was read, of all of a file in which something is new'),
+};
+/** What was found in files that had to be read. */
+const ofReading = {
+  counts: Counts.readonly()
+    .describe(
+      'what was read, of all of a file in which something is new; absent where nothing had to be read',
+    )
+    .optional(),
   bad_lines: z
     .array(z.strictObject({ line: whole, offset: whole, why: z.string() }))
     .describe(
       'places of lines that were left out, and what is wrong with each: those that are no record, and a last one that ends inside a record; at most 100',
-    ),
+    )
+    .optional(),
   irregular_lines: z
     .array(z.strictObject({ line: whole, offset: whole, why: z.string() }))
     .describe(
       'places of lines that were taken though something in them is wrong, such as several records on one, one of another format, or an id that was used before; at most 100',
-    ),
+    )
+    .optional(),
 };
 const inFile = { file: text('the file, as it was named') };
 /** A transcript that `import` found on this machine. */
@@ -106,10 +116,8 @@ const importedFile = {
     .describe('what it is to what was read before'),
   entries: count('number of new entries'),
   redacted: count('secrets that were replaced in them').optional(),
-  names: ofTranscript.names.optional(),
-  counts: ofTranscript.counts.optional(),
-  bad_lines: ofTranscript.bad_lines.optional(),
-  irregular_lines: ofTranscript.irregular_lines.optional(),
+  names: sums.names.optional(),
+  ...ofReading,
   error: z
     .strictObject({ code: text('why'), message: text('why') })
     .describe('why it was left out')
@@ -117,11 +125,11 @@ const importedFile = {
 };
 /** A transcript that the user named, with the other files of its conversation. */
 const ofTranscriptFile = {
-  ...ofTranscript,
+  ...sums,
+  ...ofReading,
   files: listOf('the files of its conversation; none for a stream', importedFile),
   left_out: leftOutFiles,
 };
-const { counts: _, bad_lines: __, irregular_lines: ___, ...sums } = ofTranscript;
 const ofFound = {
   ...sums,
   ...found,

@@ -77,6 +77,20 @@ export function importJson({ file, seen, brought, error }: FileImport): FileJson
   };
 }
 
+/** The receipt of one source of which nothing had to be read, with the names of its sessions. Pure. */
+export function receiptOfKnown(names: readonly string[], files: readonly FileImport[]): Answer {
+  const [name = ''] = names;
+  return {
+    json: { ...receiptJson([]), sessions: names.length, names, files: files.map(importJson), left_out: [] },
+    quiet: name,
+    human: nothingNew(name),
+  };
+}
+
+function nothingNew(name: string): string {
+  return `${name} has all records already: nothing to do`;
+}
+
 /** The most sessions that a line names. */
 const namedMax = 3;
 
@@ -104,7 +118,7 @@ export function receiptOf(brought: readonly Brought[], files: readonly FileImpor
     quiet: name,
     human:
       entries === 0
-        ? `${name} has all records already: nothing to do`
+        ? nothingNew(name)
         : [
             `Imported ${name}: ${counted(entries, 'entry', 'entries')}${among} from ${counted(records, 'record')} (${off_path} beside the conversation, ${counted(compactions, 'compaction')}, ${counted(repaired, 'call')} without a result${concluded}${replaced}${back})`,
             ...besideLines(brought),

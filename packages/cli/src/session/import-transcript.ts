@@ -18,7 +18,8 @@ import { readAll } from '../input.ts';
 import { counted } from '../output/counted.ts';
 import { isLeftOut } from '../output/found.ts';
 import { withProgress } from '../output/progress.ts';
-import { receiptOf } from './import-receipt.ts';
+import { importNamed } from './import-named.ts';
+import { receiptOf, receiptOfKnown } from './import-receipt.ts';
 import { leftOutBy, sayLeftOut } from './left-out.ts';
 import { notImported, notKnown, notYetRead } from './not-imported.ts';
 import { bounded, pipedContent } from './piped-content.ts';
@@ -74,8 +75,9 @@ export async function importTranscript(
   const { io, home, writing } = context;
   const fault = as === undefined ? undefined : nameFault(as);
   if (fault !== undefined) throw cannotName(as, { named, fault });
-  const { cleanerFor, importConversation, noCounts, readTranscript, reconcile, transcriptTools } =
-    await import('@tapedeck/runtime/import');
+  const { cleanerFor, noCounts, readTranscript, reconcile, transcriptTools } = await import(
+    '@tapedeck/runtime/import'
+  );
   const clean = raw === true ? undefined : cleanerFor((await redactIn({ io, home })) ?? true);
   const how = { ...(as !== undefined && { as }), ...(clean !== undefined && { clean }) };
   const writingOptions = raw === true ? { redact: false as const } : {};
@@ -85,9 +87,10 @@ export async function importTranscript(
     return await writing(async (store) => {
       // Each record is garbage when it is on its tape.
       io.saveMemory(10);
-      const done = await withProgress(context, (progress) =>
-        importConversation(store, conversation, {
-          ...{ ...how, clean: clean ?? false, again: true, now: () => io.now() },
+      const isAsked = as !== undefined || raw === true || strict === true;
+      const { done, here } = await withProgress(context, (progress) =>
+        importNamed(store, conversation, {
+          ...{ ...how, clean: clean ?? false, again: isAsked, now: () => io.now() },
           ...(table !== undefined && { table }),
           ...{ strict: strict === true, excludes: conversation.excludes },
           ...{ onRead: progress('Reading bytes'), onAdded: progress('Adding entries') },
@@ -99,7 +102,7 @@ export async function importTranscript(
       if (error !== undefined) throw error;
       await say(
         done.flatMap(({ brought }) => brought ?? []),
-        { named, files: done, context },
+        { named, files: done, here, context },
       );
       const leftOut = done.flatMap(leftOutBy);
       sayLeftOut(leftOut, context.status);
@@ -207,15 +210,21 @@ async function say(
   {
     named,
     files = [],
+    here = [],
     context,
-  }: { readonly named: string; readonly files?: readonly FileImport[]; readonly context: Context },
+  }: {
+    readonly named: string;
+    readonly files?: readonly FileImport[];
+    readonly here?: readonly string[];
+    readonly context: Context;
+  },
 ): Promise<void> {
   const { answer, status, inHome } = context;
   sayLines(
     brought.map((one) => ({ ...one, file: named })),
     status,
   );
-  const receipt = receiptOf(brought, files);
+  const receipt = brought.length > 0 ? receiptOf(brought, files) : receiptOfKnown(here, files);
   await answer({ ...receipt, human: inHome(receipt.human) });
 }
 

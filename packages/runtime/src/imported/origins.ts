@@ -12,7 +12,7 @@ interface Found {
   readonly deleted: Map<string, SessionInfo>;
   /** Those that an import deleted, by the marks of their origins. */
   readonly returned: Map<string, readonly string[]>;
-  /** The ULIDs of all sessions that came from a session of a tool. */
+  /** The ULIDs of all sessions that came from a session of a tool, those of its conversation first. */
   readonly bySource: ReadonlyMap<string, readonly string[]>;
 }
 
@@ -74,7 +74,10 @@ export class Origins {
     returned.set(markOf(origin), [...this.returnedOf(origin), id]);
   }
 
-  /** The sessions that came from a session of a tool: its conversation, with branches and subagents. */
+  /**
+   * The sessions that came from a session of a tool: its conversation, then its branches and subagents. Those that the user
+   * deleted are among them, unless they were purged.
+   */
   allOf({ tool, session }: { readonly tool: string; readonly session: string }): readonly SessionInfo[] {
     const ids = this.#read().bySource.get(sourceOf(tool, session)) ?? [];
     return ids.flatMap((id) => this.#store.sessions.find(id) ?? []);
@@ -92,7 +95,11 @@ export class Origins {
     const live = new Map<string, string>();
     const deleted = new Map<string, SessionInfo>();
     const returned = new Map<string, readonly string[]>();
-    const bySource = new Map<string, string[]>();
+    const bySource = new Map<string, readonly string[]>();
+    const addTo = (source: string, id: string, isMain: boolean) => {
+      const others = bySource.get(source) ?? [];
+      bySource.set(source, isMain ? [id, ...others] : [...others, id]);
+    };
     // Before it is listed: what is made meanwhile is looked at twice.
     this.#madeSince();
     const known = knownSessionsIn(this.#store);
@@ -104,15 +111,17 @@ export class Origins {
         continue;
       }
       if (!live.has(origin)) live.set(origin, info.id);
-      const source = sourceOf(from?.format, from?.session);
-      bySource.set(source, [...(bySource.get(source) ?? []), info.id]);
+      addTo(sourceOf(from?.format, from?.session), info.id, from?.conversation === undefined);
     }
     for (const info of this.#store.sessions.list({ deleted: true })) {
       const mark = markIn(this.#store, info);
-      const { isReturned } = known.of(info);
+      const { isReturned, origin } = known.of(info);
       if (mark === undefined) continue;
       if (isReturned === true) returned.set(mark, [...(returned.get(mark) ?? []), info.id]);
-      else deleted.set(mark, info);
+      else {
+        deleted.set(mark, info);
+        if (origin !== undefined) addTo(sourceOf(origin.format, origin.session), info.id, false);
+      }
     }
     this.#found = { live, deleted, returned, bySource };
     return this.#found;

@@ -1,5 +1,5 @@
 import { type HomeStore, note } from '@tapedeck/tape';
-import { sourceGoneEvent } from '@tapedeck/tape/internal';
+import { isDeleted, sourceGoneEvent } from '@tapedeck/tape/internal';
 import { appendBeside } from '../edges/beside.ts';
 import type { Reconciled } from '../import/reconciled.ts';
 import { knownSessionsIn } from '../imported/known-sessions.ts';
@@ -26,7 +26,7 @@ export function markSessionsGone(
   for (const source of gone) {
     const isOnlyPlace = source.role === 'main' && !table.of(source).some(isThere);
     const sessions = isOnlyPlace && source.forgottenAt === undefined ? origins.allOf(source) : [];
-    const fresh = sessions.filter(({ sourceGone }) => sourceGone === undefined);
+    const fresh = sessions.filter((one) => one.sourceGone === undefined && !isDeleted(one));
     const refusals = fresh.map(({ id }) => say(store, id, { file: source.path }));
     marked.push(...fresh.filter((_, i) => refusals[i] === undefined).map(({ session }) => session));
     if (!refusals.includes('TAPE_BUSY')) settled.push({ ...source, goneAt: at });

@@ -1,0 +1,32 @@
+import type { Conversation, FileImport, ImportingOptions } from '@tapedeck/runtime/import';
+import type { HomeStore } from '@tapedeck/tape';
+import { isDeleted } from '@tapedeck/tape/internal';
+
+/** What the import of a transcript that the user named did. */
+interface NamedImport {
+  readonly done: readonly FileImport[];
+  /** The names of the sessions that have it, where nothing had to be read. */
+  readonly here: readonly string[];
+}
+
+/**
+ * Imports what is new in a transcript that the user named. Where the table says that nothing is, and not all of its sessions are
+ * here, reads it all the same: one that was deleted has to be named, and tapes can be older than the table. So it does with a
+ * file that is no main one, of which the table does not say which sessions have it.
+ */
+export async function importNamed(
+  store: HomeStore,
+  conversation: Conversation,
+  how: ImportingOptions,
+): Promise<NamedImport> {
+  const { importConversation, Origins } = await import('@tapedeck/runtime/import');
+  const { tool, session, files } = conversation;
+  const again = how.again === true || files[0]?.role !== 'main';
+  const done = await importConversation(store, conversation, { ...how, again });
+  if (done.some(({ brought, error }) => brought !== undefined || error !== undefined))
+    return { done, here: [] };
+  const sessions = new Origins(store).allOf({ tool: tool.name, session });
+  if (sessions.length > 0 && !sessions.some(isDeleted))
+    return { done, here: sessions.map(({ session: name }) => name) };
+  return { done: await importConversation(store, conversation, { ...how, again: true }), here: [] };
+}
