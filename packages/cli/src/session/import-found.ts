@@ -16,6 +16,7 @@ import { withProgress } from '../output/progress.ts';
 import { agrees, canAsk } from '../question.ts';
 import { bytesOf, forgottenSource, foundByTool, type Pending, parted } from './conversations.ts';
 import { sayDone, sayFound } from './found-answer.ts';
+import { dropUnlessHere } from './known-sources.ts';
 import { namedPaths } from './named-path.ts';
 
 /** What of the transcripts on this machine to import. */
@@ -37,6 +38,8 @@ export async function importFound(wanted: Wanted, context: Context): Promise<num
   const { conversationsIn, isRead, markSessionsGone, SourceTable } = await import('@tapedeck/runtime/import');
   const { isGone } = await import('@tapedeck/runtime/internal');
   const table = SourceTable.open(join(home.dir, 'sources.jsonl'));
+  if (await dropUnlessHere(table, context))
+    context.status('The tapes are older than what the home knows of transcripts: all are read again');
   const found = await find(wanted, table, context);
   const [forgotten, kept] = parted(conversationsIn(found.files), ({ tool, session }) =>
     table.isForgotten({ tool: tool.name, main: session }),

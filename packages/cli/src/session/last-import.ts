@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import type { FoundFile, Retention } from '@tapedeck/runtime/import';
 import type { Expiring } from '@tapedeck/runtime/internal';
+import { TapeError } from '@tapedeck/tape';
 import { readSearched, userHome } from '../config/searched.ts';
 import type { Context } from '../context.ts';
 import { pathText } from '../escape.ts';
@@ -9,6 +10,7 @@ import { bytesText } from '../output/refused.ts';
 import type { Style } from '../terminal/style.ts';
 import { isoDay, relativeTime } from '../terminal/time.ts';
 import { rowsOf } from './checked.ts';
+import { dropUnlessHere } from './known-sources.ts';
 
 /** How the transcripts on this machine stand with the tapes of a home. */
 export interface Imports {
@@ -30,6 +32,12 @@ export async function importsOf(context: Context): Promise<Imports | undefined> 
   const { SourceTable, transcriptTools } = await import('@tapedeck/runtime/import');
   const { standingOf } = await import('@tapedeck/runtime/internal');
   const table = SourceTable.open(file);
+  try {
+    await dropUnlessHere(table, context);
+  } catch (error) {
+    // Who checks a database that cannot be read learns that behind this.
+    if (!(error instanceof TapeError)) throw error;
+  }
   const projects = new Set(table.all.flatMap(({ project }) => project ?? []));
   const place = { env: io.env, home: userHome(io), projects: [...projects] };
   const { exclude } = await readSearched({ ...context, status: () => {} });

@@ -1,14 +1,16 @@
+import type { HomeStore } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { ImportError } from '../lines/errors.ts';
 import { appendLines, cannotRead, linesIn, reasonOf, replaceLines } from '../lines/index.ts';
 import { SourceEnds } from './ends.ts';
 import { rowOf, sourceIn, version } from './row.ts';
 import type { Source } from './source.ts';
+import { isThere, type WrittenHead } from './written-head.ts';
 
 /** The sources that a home knows, in a file beside its tapes. */
 export class SourceTable {
   readonly #file: string;
-  readonly #byPath: Map<string, Source>;
+  #byPath: Map<string, Source>;
   /** The paths of each session, the last one at the end. Most openings of a table find nothing new, and need none. */
   #bySession: Map<string, Set<string>> | undefined;
   /** Since when conversations are not to be taken. */
@@ -19,8 +21,12 @@ export class SourceTable {
   #ignored: ReadonlyMap<string, string>;
   /** Whether the file has more of a conversation that is not to be taken than that. */
   #isLate: boolean;
+  /** The newest of those that lines name. */
+  #head: WrittenHead | undefined;
+  /** Whether the file still says what was dropped. */
+  #hasDropped = false;
 
-  private constructor(file: string, { byPath, forgotten, lines, searched, ignored, isLate }: Kept) {
+  private constructor(file: string, { byPath, forgotten, lines, searched, ignored, isLate, head }: Kept) {
     this.#file = file;
     this.#byPath = byPath;
     this.#forgotten = forgotten;
@@ -28,6 +34,7 @@ export class SourceTable {
     this.#searched = searched;
     this.#ignored = ignored;
     this.#isLate = isLate;
+    this.#head = head;
   }
 
   /**
@@ -108,12 +115,14 @@ export class SourceTable {
   /**
    * Records what was read of a file, once the tape has it: the other way round, a process that is killed in between would
    * lose it.
+   * @param head that of a session to which something was written of it
    * @throws IMPORT_CANNOT_WRITE
    */
-  put(sources: readonly Source[]): void {
+  put(sources: readonly Source[], head?: WrittenHead): void {
     for (const source of sources) noteForgotten(source, this.#forgotten);
     const said = sources.map((source) => asForgotten(source, this.#forgotten));
-    this.#append(said.map(rowOf));
+    this.#append([...said.map(rowOf), ...(head === undefined ? [] : [headRow(head)])]);
+    this.#head = head ?? this.#head;
     for (const source of said) {
       this.#set(source);
       this.#dropEnd(source);
@@ -139,6 +148,20 @@ export class SourceTable {
       noteForgotten(source, this.#forgotten);
       this.#set(source);
     }
+  }
+
+  /**
+   * Drops what was read of files if the tapes lack what they had then, as where an older copy of the database is in its place:
+   * the files are read again. What was forgotten stays so. The next line that is written says it. Returns whether it dropped.
+   * @param store undefined where the home has no tapes
+   */
+  dropUnlessIn(store: HomeStore | undefined): boolean {
+    if (this.#head === undefined || (store !== undefined && isThere(store, this.#head))) return false;
+    this.#byPath = new Map(dropped(this.#byPath));
+    this.#bySession = undefined;
+    this.#head = undefined;
+    this.#hasDropped = true;
+    return true;
   }
 
   /** Takes back a path whose file has moved to another one, unless it is known to be forgotten. */
@@ -176,10 +199,12 @@ export class SourceTable {
     if (values.length === 0) return;
     try {
       if (this.#isLate || this.#lines > 2 * this.#byPath.size + 256) this.#shorten();
+      const all = this.#hasDropped ? [{ v: version, dropped: true }, ...values] : values;
       appendLines(
         this.#file,
-        values.map((value) => JSON.stringify(value)),
+        all.map((value) => JSON.stringify(value)),
       );
+      this.#hasDropped = false;
     } catch (cause) {
       throw new ImportError('IMPORT_CANNOT_WRITE', `cannot write '${this.#file}': ${reasonOf(cause)}`, {
         data: { file: this.#file },
@@ -191,8 +216,9 @@ export class SourceTable {
 
   /** Writes the last line of each path alone. Lines that another process adds at this moment are read from its files again. */
   #shorten(): void {
-    const { byPath, searched, ignored } = keptIn(this.#file);
+    const { byPath, searched, ignored, head } = keptIn(this.#file);
     const found = [
+      ...(head === undefined ? [] : [headRow(head)]),
       ...(searched === undefined ? [] : [{ v: version, searched }]),
       ...[...ignored].map(ignoredRow),
     ];
@@ -213,6 +239,15 @@ export class SourceTable {
 
 function ignoredRow([ignored, by]: readonly [directory: string, by: string]): object {
   return { v: version, ignored, by };
+}
+
+function headRow(head: WrittenHead): object {
+  return { v: version, head };
+}
+
+/** What stays of the sources when all that was read is dropped. */
+function* dropped(byPath: ReadonlyMap<string, Source>): Generator<readonly [string, Source]> {
+  for (const [path, source] of byPath) if (source.forgottenAt !== undefined) yield [path, source];
 }
 
 function index({ path, tool, session }: Source, bySession: Map<string, Set<string>>): void {
@@ -249,13 +284,15 @@ interface Kept {
   readonly ignored: ReadonlyMap<string, string>;
   /** Whether a line says more of a conversation that is not to be taken than that. */
   readonly isLate: boolean;
+  readonly head: WrittenHead | undefined;
 }
 
 function keptIn(file: string): Kept {
-  const byPath = new Map<string, Source>();
+  let byPath = new Map<string, Source>();
   const forgotten = new Map<string, number>();
   const ignored = new Map<string, string>();
   let searched: number | undefined;
+  let head: WrittenHead | undefined;
   let lines = 0;
   for (const line of readLines(file)) {
     if (line === '') continue;
@@ -278,6 +315,11 @@ function keptIn(file: string): Kept {
         if (typeof value.by === 'string') ignored.set(value.ignored, value.by);
         else ignored.delete(value.ignored);
       }
+      if (isHead(value.head)) head = value.head;
+      if (value.dropped === true) {
+        byPath = new Map(dropped(byPath));
+        head = undefined;
+      }
       const gone = typeof value.removed === 'string' ? byPath.get(value.removed) : undefined;
       if (gone !== undefined && !forgotten.has(conversationOf(gone))) byPath.delete(gone.path);
     }
@@ -289,7 +331,12 @@ function keptIn(file: string): Kept {
     isLate ||= said !== source && source.forgottenAt === undefined;
     byPath.set(path, said);
   }
-  return { byPath, forgotten, lines, searched, ignored, isLate };
+  return { byPath, forgotten, lines, searched, ignored, isLate, head };
+}
+
+function isHead(value: unknown): value is WrittenHead {
+  if (!isObject(value)) return false;
+  return typeof value.id === 'string' && Number.isSafeInteger(value.seq) && typeof value.hash === 'string';
 }
 
 function parsed(line: string): unknown {

@@ -3,7 +3,7 @@ import type { FoundFile } from '../discovery/index.ts';
 import type { Reconciled } from '../import/reconciled.ts';
 import { factsAt } from '../lines/index.ts';
 import type { SourcePlan, TranscriptTool } from '../plan/format.ts';
-import { isUnchanged, type Source, type SourceTable } from '../sources/index.ts';
+import { isUnchanged, type Source, type SourceTable, type WrittenHead } from '../sources/index.ts';
 import { saveEnd } from './continue-conversation.ts';
 import { importOf } from './file-import.ts';
 import type { Opened } from './opened.ts';
@@ -23,8 +23,20 @@ function isRecorded({ facts }: FoundFile, source: Source): boolean {
 export async function record(
   table: SourceTable,
   opened: readonly Opened[],
-  { at, isBehind, lacks }: { readonly at: number; readonly isBehind: IsFile; readonly lacks: IsFile },
+  {
+    at,
+    isBehind,
+    lacks,
+    head,
+  }: {
+    readonly at: number;
+    readonly isBehind: IsFile;
+    readonly lacks: IsFile;
+    /** That of a session to which something was written; undefined where the tapes had all. */
+    readonly head: WrittenHead | undefined;
+  },
 ): Promise<void> {
+  if (head !== undefined) table.put([], head);
   for (const { file, seen, reading } of opened) {
     const { path, tool, session, main, role, project, first } = file;
     const known = table.at(path);

@@ -1,0 +1,16 @@
+import type { SourceTable } from '@tapedeck/runtime/import';
+import type { Context } from '../context.ts';
+import { hasDatabase } from '../home.ts';
+
+/**
+ * Drops what a home knows of transcripts if its tapes are older than that. Opens the home only if something is known.
+ * @throws TapeError for a home that cannot be read
+ */
+export async function dropUnlessHere(
+  table: SourceTable,
+  { home, reading }: Pick<Context, 'home' | 'reading'>,
+): Promise<boolean> {
+  if (table.all.length === 0) return false;
+  if (!hasDatabase(home)) return table.dropUnlessIn(undefined);
+  return await reading(async (store) => table.dropUnlessIn(store));
+}

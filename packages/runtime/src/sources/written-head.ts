@@ -1,0 +1,24 @@
+import type { HomeStore, Seq } from '@tapedeck/tape';
+
+/** The head that a session had when a table was written: the tapes had all by then that the table says of files. */
+export interface WrittenHead {
+  /** The ULID of the session. */
+  readonly id: string;
+  readonly seq: Seq;
+  readonly hash: string;
+}
+
+/** The head of a session as it is now. */
+export function headOf(store: HomeStore, session: string): WrittenHead | undefined {
+  const info = store.sessions.find(session);
+  return info && { id: info.id, seq: info.head, hash: info.headHash };
+}
+
+/** Whether the tapes have what they had when a table was written. One that was purged had it. */
+export function isThere(store: HomeStore, { id, seq, hash }: WrittenHead): boolean {
+  const info = store.sessions.find(id);
+  if (info?.lifecycle === 'purged') return true;
+  if (info === undefined || info.head < seq) return false;
+  const [entry] = store.entries.read(id, { from: seq, to: seq });
+  return entry?.hash === hash;
+}
