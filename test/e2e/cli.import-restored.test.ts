@@ -16,7 +16,9 @@ function userWith(...sessions: readonly string[]) {
       jsonl(
         words.map((word, i) => {
           const parent = i === 0 ? null : `${session}-${words[i - 1]}`;
-          return person({ uuid: `${session}-${word}`, parent }, `${word} in ${session}`, { sessionId: session });
+          return person({ uuid: `${session}-${word}`, parent }, `${word} in ${session}`, {
+            sessionId: session,
+          });
         }),
       ),
     );
