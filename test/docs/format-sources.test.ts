@@ -37,7 +37,7 @@ test('what imports note of sources is as the page says, and has no content', asy
   await importFiles(store, [path], { table: SourceTable.open(table), now: () => 5 });
 
   const lines = (file: string) => readFileSync(file, 'utf8').trimEnd().split('\n');
-  const [row = ''] = lines(table);
+  const [row = '', behind = ''] = lines(table);
   const wrote = JSON.parse(row) as unknown[];
   expect(wrote.map(kindOf)).toEqual(source.slice(0, 17).map(kindOf));
   const bytes = readFileSync(path);
@@ -50,6 +50,7 @@ test('what imports note of sources is as the page says, and has no content', asy
   const kept = JSON.parse(json) as unknown[];
   const { headHash, head, id: ulid } = store.sessions.find(id) ?? {};
   expect(kept.slice(0, 4)).toEqual([session[0], ulid, head, headHash]);
+  expect(JSON.parse(behind)).toEqual({ v: 3, head: { id: ulid, seq: head, hash: headHash } });
   const names = (value: unknown): string[] => Object.keys(Object(value));
   expect(names(kept[4])).toEqual(names(session[4]));
   expect(names(Object(kept[4]).beginning)).toEqual(names(Object(session[4]).beginning));

@@ -36,7 +36,6 @@ export async function record(
     readonly head: WrittenHead | undefined;
   },
 ): Promise<void> {
-  if (head !== undefined) table.put([], head);
   for (const { file, seen, reading } of opened) {
     const { path, tool, session, main, role, project, first } = file;
     const known = table.at(path);
@@ -55,6 +54,7 @@ export async function record(
     const before = seen.as === 'moved' || seen.as === 'compressed' ? seen.source.path : path;
     if (before !== path && factsAt(before) === undefined) table.remove(before);
   }
+  if (head !== undefined) table.put([], head);
 }
 
 /** Records where the main file can be read on when it has grown. */
