@@ -29,6 +29,7 @@ import { expect, test, vi } from 'vitest';
 import { json, jsonError } from '../support/cli.ts';
 import { script, tapeProgram } from '../support/programs.ts';
 import { rawDb } from '../support/raw-db.ts';
+import { timesRun } from '../support/statements-run.ts';
 import { skipsTracing } from '../support/strace.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { tempHome } from '../support/temp-home.ts';
@@ -204,19 +205,56 @@ test.each([
   expect((await at.run('import')).stderr).toContain('2 files left out as forgotten');
 });
 
-test('the file is written anew once for all sessions of a folder', async () => {
+test('the file and its search index are written anew once for all sessions of a folder', async () => {
   using at = user();
   for (const one of ['a', 'b', 'c']) at.write(`p/${one}.jsonl`, records(one, turns(`${one}0`)));
   await at.imports();
+  expect(json(await at.run('search', '--all', secretWord, '--json')).hits).toHaveLength(3);
   const acts = vi.spyOn(Database.prototype, 'exec');
-  try {
+  const forget = async () =>
     expect(await at.imports('--forget', at.file('p'))).toMatchObject({ entries: 6, log_emptied: true });
+  try {
+    expect(await timesRun(`'optimize'`, forget)).toBe(1);
     expect(acts.mock.calls.filter(([sql]) => sql === 'VACUUM')).toHaveLength(1);
   } finally {
     acts.mockRestore();
   }
   expect(at.holds(secretWord)).toEqual([]);
 });
+
+/** Forgets a source, and is killed at a point of that. */
+const killedForget = `
+  import { main, nodeIo } from '@tapedeck/cli';
+  import { onCrashPoint } from '@tapedeck/tape/crash-point';
+  const [point, ...words] = process.argv.slice(1);
+  onCrashPoint((at) => {
+    if (at === point) process.kill(process.pid, 'SIGKILL');
+  });
+  await main(words, nodeIo());
+`;
+
+test.each(['redact/before-checkpoint', 'wipe/words'])(
+  'forgetting that is killed at %s is known to a check, and leaves nothing in the file once it is repeated',
+  async (point) => {
+    using at = user();
+    for (const one of ['a', 'b']) at.write(`p/${one}.jsonl`, records(one, turns(`${one}0`)));
+    await at.imports();
+    expect(json(await at.run('search', '--all', secretWord, '--json')).hits).toHaveLength(2);
+    const words = ['import', '--forget', at.file('p')];
+    const { args, cwd } = script(killedForget);
+    const child = spawn(process.execPath, [...args, point, ...words, '--home', at.home.path], {
+      cwd,
+      env: { ...process.env, ...at.env },
+      stdio: 'inherit',
+    });
+    expect(await once(child, 'exit')).toEqual([null, 'SIGKILL']);
+    expect((await at.run('check')).stdout).toContain('content-left');
+    expect(at.holds(secretWord)).toContain('tape.db');
+    expect(await at.imports('--forget', at.file('p'))).toMatchObject({ log_emptied: true });
+    expect(at.holds(secretWord)).toEqual([]);
+    expect((await at.run('check')).code).toBe(0);
+  },
+);
 
 test('of a folder, the tape also remembers the sessions that were never imported', async () => {
   using at = user();

@@ -10,8 +10,10 @@ import {
   user,
 } from '@tapedeck/tape';
 import { onCrashPoint } from '@tapedeck/tape/crash-point';
+import Database from 'better-sqlite3';
 import { afterEach, describe, expect, test } from 'vitest';
 import { rawDb } from '../support/raw-db.ts';
+import { timesRun } from '../support/statements-run.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 afterEach(() => onCrashPoint(undefined));
@@ -99,14 +101,74 @@ describe('a redaction', () => {
     expect(traces(dir.path, secret)).toEqual([]);
   });
 
-  test('writes the file anew once behind redactions that leave it to a later act', () => {
+  test('writes the file and its search index anew once behind redactions that leave it to a later act', async () => {
     using dir = tempDir();
     using store = openTapeStore(dir.file('tape.db'));
-    for (const name of ['one', 'two']) {
-      store.sessions.open(name);
-      store.entries.append(name, [user(secret)]);
-      expect(store.entries.redact(name, 2, 'a key', { wipe: false }).logEmptied).toBe(false);
+    const redactEach = () => {
+      for (const name of ['one', 'two', 'three']) {
+        store.sessions.open(name);
+        store.entries.append(name, [user(secret)]);
+        expect(store.entries.search({ text: secret }).hits.length).toBe(1);
+        expect(store.entries.redact(name, 2, 'a key', { wipe: false }).logEmptied).toBe(false);
+      }
+    };
+    expect(await timesRun(`'optimize'`, redactEach)).toBe(0);
+    expect([...store.examine()]).toMatchObject([{ code: 'content-left' }]);
+    expect(traces(dir.path, secret)).not.toEqual([]);
+    const wipe = () => expect(store.imports.discard([])).toEqual({ erased: 0, wiped: true });
+    expect(await timesRun(`'optimize'`, wipe)).toBe(1);
+    expect([...store.examine()]).toEqual([]);
+    expect(traces(dir.path, secret)).toEqual([]);
+  });
+
+  const erasures = {
+    purge: (store: SqliteTapeStore) => store.sessions.purge('main', 'asked for'),
+    redact: (store: SqliteTapeStore) => store.entries.redact('main', 5, 'a key'),
+  };
+
+  test.each([
+    ['purge', 'purge/before-checkpoint'],
+    ['redact', 'redact/before-checkpoint'],
+    ['purge', 'wipe/words'],
+    ['redact', 'wipe/words'],
+  ] as const)('that dies before the file is written anew is found, and finished: %s at %s', (act, point) => {
+    using dir = tempDir();
+    using store = openTapeStore(dir.file('tape.db'), { durability: 'fast' });
+    store.sessions.open('main');
+    // Pages are split while the entries come, and keep what they had.
+    for (let n = 0; n < 150; n += 1) {
+      const text = `${n === 3 ? secret : 'nothing'} m${n}n ${'x'.repeat((n * 37) % 900)}`;
+      store.entries.append('main', [user(text)]);
     }
+    expect(store.entries.search({ text: secret }).hits.length).toBe(1);
+    onCrashPoint((at) => {
+      if (at === point) throw new Error('killed');
+    });
+    expect(() => erasures[act](store)).toThrow('killed');
+    onCrashPoint(undefined);
+    const [found, ...others] = [...store.examine()];
+    expect([found?.code, others]).toEqual(['content-left', []]);
+    expect(traces(dir.path, secret)).not.toEqual([]);
+    if (found !== undefined) expect(store.mend(found)).toBe(true);
+    expect([...store.examine()]).toEqual([]);
+    expect(traces(dir.path, secret)).toEqual([]);
+    expect([...store.verify()]).toEqual([]);
+  });
+
+  test('of another process in the midst of a wipe is still to be wiped behind it, also within a millisecond', () => {
+    using dir = tempDir();
+    const options = { durability: 'fast', now: () => 1_700_000_000_000 } as const;
+    using store = openTapeStore(dir.file('tape.db'), options);
+    using other = openTapeStore(dir.file('tape.db'), options);
+    store.sessions.open('main');
+    store.entries.append('main', [user('first'), user(secret)]);
+    expect(store.entries.search({ text: secret }).hits.length).toBe(1);
+    onCrashPoint((at) => {
+      if (at !== 'wipe/words') return;
+      onCrashPoint(undefined);
+      other.entries.redact('main', 3, 'a key', { wipe: false });
+    });
+    expect(store.entries.redact('main', 2, 'a key').logEmptied).toBe(true);
     expect([...store.examine()]).toMatchObject([{ code: 'content-left' }]);
     expect(traces(dir.path, secret)).not.toEqual([]);
     expect(store.imports.discard([])).toEqual({ erased: 0, wiped: true });
@@ -115,24 +177,20 @@ describe('a redaction', () => {
   });
 
   test.each([
-    ['purge', (store: SqliteTapeStore) => store.sessions.purge('main', 'asked for')],
-    ['redact', (store: SqliteTapeStore) => store.entries.redact('main', 5, 'a key')],
-  ] as const)('that dies before the file is written anew is found, and finished: %s', (act, erase) => {
+    ['is missing', 'DROP TABLE entry_fts'],
+    ['is damaged', `UPDATE entry_fts_data SET block = x'00' WHERE id > 100`],
+  ])('leaves nothing in the file where the search index %s, which the next search makes anew', (_, sql) => {
     using dir = tempDir();
-    using store = openTapeStore(dir.file('tape.db'), { durability: 'fast' });
+    using store = openTapeStore(dir.file('tape.db'));
     store.sessions.open('main');
-    for (let n = 0; n < 150; n += 1)
-      store.entries.append('main', [user(`${secret}${n} ${'x'.repeat((n * 37) % 900)}`)]);
-    onCrashPoint((at) => {
-      if (at === `${act}/before-checkpoint`) throw new Error('killed');
-    });
-    expect(() => erase(store)).toThrow('killed');
-    onCrashPoint(undefined);
-    const [found, ...others] = [...store.examine()];
-    expect([found?.code, others]).toEqual(['content-left', []]);
-    if (found !== undefined) expect(store.mend(found)).toBe(true);
+    store.entries.append('main', [user('first'), user(secret)]);
+    expect(store.entries.search({ text: 'first' }).hits.length).toBe(1);
+    store.entries.redact('main', 3, 'a key', { wipe: false });
+    new Database(dir.file('tape.db')).unsafeMode().exec(sql).close();
+    expect(store.imports.discard([])).toEqual({ erased: 0, wiped: true });
     expect([...store.examine()]).toEqual([]);
-    expect(traces(dir.path, `${secret}3 `)).toEqual([]);
+    expect(traces(dir.path, secret)).toEqual([]);
+    expect(store.entries.search({ text: 'first' }).hits.length).toBe(1);
     expect([...store.verify()]).toEqual([]);
   });
 

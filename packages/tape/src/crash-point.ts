@@ -41,6 +41,7 @@ export const crashPoints = [
   'redact/index',
   'redact/bytes',
   'redact/before-checkpoint',
+  'wipe/words',
   'purge/entries',
   'purge/bodies',
   'purge/beside',

@@ -84,7 +84,7 @@ export interface Db {
   chainLine?(row: ChainedLine, line: string): void;
   /** Runs a statement on other tables in the open transaction. Absent where there are none. */
   runBeside?(statement: Beside): void;
-  /** Removes the words of entries from the search index. */
+  /** Removes entries from the search index, which keeps bytes of their words until the file is wiped. */
   forgetWords(entries: readonly number[]): void;
   /** Runs `act` in one transaction, all or nothing, in which no other process writes what it reads. `act` awaits nothing. */
   write<T>(act: () => T): T;

@@ -1,7 +1,7 @@
 /**
  * What changes how a tape reads, or what it still says: rewinds (`rewind.ts`) and redactions (`redact.ts`). `act.ts` names
- * the acts that an undo reverts, and `wipe.ts` clears the file of bytes that were erased. Each act is one entry, and one
- * transaction. Imports `view`, `tape`, `entry`, `sqlite`, `db`, `errors` and `crash-point`.
+ * the acts that an undo reverts, and `wipe.ts` clears the file, and its search index, of bytes that were erased. Each act is
+ * one entry, and one transaction. Imports `search`, `view`, `tape`, `entry`, `sqlite`, `db`, `errors` and `crash-point`.
  */
 import type { Seq } from '../entry/entry.ts';
 import type { Json } from '../entry/json.ts';

@@ -1,19 +1,25 @@
+import { crashPoint } from '../crash-point.ts';
 import type { Db } from '../db/db.ts';
 import { TapeError } from '../errors.ts';
+import { mergeIndex } from '../search/text-index.ts';
 import { pause } from '../sqlite/lock-wait.ts';
 import type { Writer } from '../tape/append.ts';
 
 /**
- * Bytes of content that was erased: they are in pages of the file, and in its WAL, until the file is written anew. A mark
- * says so from the commit of an erasure on, so that a process which dies between both leaves word of it.
+ * Bytes of content that was erased: they are in pages of the file, in its search index, and in its WAL, until all of it is
+ * written anew. A mark says so from the commit of an erasure on, so that a process which dies between both leaves word of it.
  */
 
-/** Marks that the file may have bytes of what was erased, in the transaction of the erasure. */
+/**
+ * Marks that the file may have bytes of what was erased, in the transaction of the erasure. No two marks are the same: who
+ * wipes the file takes away that of what it wiped.
+ */
 export function markErased({ db, sources }: Writer): void {
   if (!db.hasFile) return;
+  const [now, last] = [sources.now(), Date.parse(erasedAt(db) ?? '')];
   db.run(
     `INSERT INTO home (key, value) VALUES ('erased', @value) ON CONFLICT (key) DO UPDATE SET value = excluded.value`,
-    { value: new Date(sources.now()).toISOString() },
+    { value: new Date(last >= now ? last + 1 : now).toISOString() },
   );
 }
 
@@ -24,13 +30,26 @@ export function erasedAt(db: Db): string | undefined {
 }
 
 /**
- * Writes the file anew, and truncates the WAL. False, and the mark stays, when others used the file throughout, or the disk
- * is full.
+ * Writes the search index and the file anew, and truncates the WAL. False, and the mark stays, when others used the file
+ * throughout, or the disk is full.
  */
 export function wipeFile(db: Db): boolean {
   const mark = erasedAt(db);
-  if (!db.rewriteFile() || !emptyLog(db)) return false;
+  if (!forgetsWords(db) || !db.rewriteFile() || !emptyLog(db)) return false;
   if (mark !== undefined) takeMark(db, mark);
+  return true;
+}
+
+/** Writes the search index anew. False when others write all the time, or the disk is full. */
+function forgetsWords(db: Db): boolean {
+  try {
+    mergeIndex(db);
+  } catch (error) {
+    if (!(error instanceof TapeError) || (error.code !== 'TAPE_IO' && error.code !== 'TAPE_LOCKED'))
+      throw error;
+    return false;
+  }
+  crashPoint('wipe/words');
   return true;
 }
 

@@ -149,6 +149,20 @@ export function dropIndex(db: Db): void {
   db.run(`DELETE FROM home WHERE key = 'search'`);
 }
 
+/**
+ * Merges the segments of the index, which keep the words of entries that were removed from it until then. One that is
+ * damaged is emptied.
+ */
+export function mergeIndex(db: Db): void {
+  if (db.words !== undefined) return;
+  try {
+    db.write(() => db.run(`INSERT INTO entry_fts (entry_fts) VALUES ('optimize')`));
+  } catch (error) {
+    if (!(error instanceof TapeError) || error.code !== 'TAPE_CORRUPT') throw error;
+    db.write(() => dropIndex(db));
+  }
+}
+
 /** Returns the id of the last indexed entry. */
 export function indexedTo(db: Db): number {
   return Number(db.get<{ value: string }>(`SELECT value FROM home WHERE key = 'search'`)?.value ?? 0);

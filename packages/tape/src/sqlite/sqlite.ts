@@ -147,10 +147,7 @@ export class SqliteDb implements Db {
   }
 
   forgetWords(entries: readonly number[]): void {
-    let removed = 0;
-    for (const id of entries) removed += this.run('DELETE FROM entry_fts WHERE rowid = ?', [id]);
-    // The index keeps a deleted row's words until its segments are merged.
-    if (removed > 0) this.run(`INSERT INTO entry_fts (entry_fts) VALUES ('optimize')`);
+    for (const id of entries) this.run('DELETE FROM entry_fts WHERE rowid = ?', [id]);
   }
 
   /** Like `write`, but throws TAPE_LOCKED when another connection holds the write lock for more than a moment. */
