@@ -498,6 +498,37 @@ test('a fork and an append write as much at 20,000 entries as at 100', () => {
   expect(long.append - short.append).toBeLessThanOrEqual(2 * page);
 });
 
+test('an index of redactions is not made where it takes more to make than it saves', () => {
+  using dir = tempDir();
+  using store = openStore(dir.file('tape.db'));
+  store.sessions.open('other');
+  store.entries.append(
+    'other',
+    Array.from({ length: 11_000 }, () => user('x')),
+  );
+  const sessions = ['one', 'two', 'three'].map((name) => {
+    store.sessions.open(name);
+    const { from, to } = store.entries.append(
+      name,
+      Array.from({ length: 101 }, () => user('y')),
+    );
+    return { name, seqs: Array.from({ length: to - from + 1 }, (_, i) => from + i) };
+  });
+  const exec = vi.spyOn(Database.prototype, 'exec');
+  const indexes = () => exec.mock.calls.filter(([sql]) => sql.startsWith('CREATE INDEX')).length;
+  try {
+    for (const { name, seqs } of sessions.slice(1))
+      store.entries.redact(name, seqs, 'a key', { wipe: false });
+    store.sessions.purge('one', 'private');
+    expect(indexes()).toBe(0);
+    store.sessions.purge('other', 'private');
+    expect(indexes()).toBe(1);
+  } finally {
+    exec.mockRestore();
+  }
+  expect([...store.verify()]).toEqual([]);
+});
+
 test('where many entries are redacted, the redaction of each is found by its position', () => {
   using dir = tempDir();
   using store = openStore(dir.file('tape.db'));

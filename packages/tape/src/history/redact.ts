@@ -138,7 +138,8 @@ export function redactEntries(
       };
       return redactEntry(writer, owner, { seq, ...redaction, onErased });
     });
-  const done = seqs.length > fewEntries ? withRedactionIndex(db, redactAll) : redactAll();
+  const reads = seqs.length * tape.head_seq;
+  const done = seqs.length > fewEntries ? withRedactionIndex(db, reads, redactAll) : redactAll();
   for (const id of owners) saveRun(db, id, isRunOpen(db, id));
   db.forgetWords(erased);
   crashPoint('redact/index');

@@ -40,7 +40,8 @@ export function eraseTapes(
   const { db } = writer;
   let [erased, isWhole] = [0, true];
   if (wipe) markErased(writer);
-  withRedactionIndex(db, () => {
+  const reads = erasing.reduce((sum, { tape }) => sum + (tape.head_seq - tape.base_seq) ** 2, 0);
+  withRedactionIndex(db, reads, () => {
     for (const { tape, epoch } of erasing) {
       const own = eraseEntries(writer, tape, { reason, epoch, most: most - erased });
       erased += own.erased;
