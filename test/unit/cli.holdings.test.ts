@@ -1,7 +1,7 @@
 import { holdingsOf, inTurn } from '@tapedeck/cli/internal';
 import { parseJsonLines, planClaudeCode, reconcile } from '@tapedeck/runtime/import';
 import type { SqliteTapeStore } from '@tapedeck/tape';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { openStore } from '../support/store.ts';
 import { jsonl, model, person, says } from '../support/transcript.ts';
 
@@ -75,4 +75,23 @@ test('a copy under other ids that appears while a source is forgotten is known b
   expect(saidIn(store)).toContain('aardvark');
   erase();
   expect(saidIn(store)).not.toMatch(/aardvark|zebra/);
+});
+
+test('a later look reads what is forgotten, and of other sessions those alone that have more since', async () => {
+  using store = openStore();
+  for (const name of ['s-1', 's-2', 's-3', 's-4']) take(store, turn(name, `${name}.`));
+  take(store, [{ ...person({ uuid: 'u' }, 'giraffe'), sessionId: 's-5' }]);
+  const { look } = await holdingsOf(store, [{ tool: 'claude-code', main: 's-5' }], () => false);
+  const idOf = (name: string) => store.sessions.find(name)?.id;
+  expect(look().filter(({ seqs }) => seqs.length > 0)).toMatchObject([{ session: 's-5' }]);
+  take(store, [
+    ...turn('s-2', 's-2.'),
+    { ...person({ uuid: 'u', parent: 's-2.a1' }, 'giraffe'), sessionId: 's-2' },
+  ]);
+  const read = vi.spyOn(store.entries, 'read');
+  expect(look().filter(({ seqs }) => seqs.length > 0)).toMatchObject([
+    { session: 's-5' },
+    { session: 's-2' },
+  ]);
+  expect(new Set(read.mock.calls.map(([id]) => id))).toEqual(new Set([idOf('s-2'), idOf('s-5')]));
 });

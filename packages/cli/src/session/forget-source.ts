@@ -90,8 +90,7 @@ export async function forgetSource(
     const entries = counts.reduce((sum, n) => sum + n, 0);
     const names = [...new Set([...touched, ...left].map(({ session }) => session))];
     const files = sources.map(({ path }) => path);
-    const others = await Promise.all(touched.map(async ({ id }) => await trafficOf(store, home, id)));
-    const quotedBy = [...new Set(others.flat())];
+    const quotedBy = await trafficOf(store, home, new Set(touched.map(({ id }) => id)));
     if (isWiped === false)
       status(
         inHome(

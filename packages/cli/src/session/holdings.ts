@@ -3,6 +3,7 @@ import type { Entry, HomeStore, JsonObject, Seq, SessionInfo } from '@tapedeck/t
 import { importOriginBy, importOriginIn, isDeleted } from '@tapedeck/tape/internal';
 import type { UnfinishedImport } from '@tapedeck/tape/store';
 import type { RecordedContent } from './recorded-content.ts';
+import { WhileAsItWas } from './while-as-it-was.ts';
 
 /** A session with content of a source. */
 export interface Holding {
@@ -63,7 +64,8 @@ export async function holdingsOf(
 ): Promise<{ readonly look: () => readonly Holding[]; readonly content: RecordedContent }> {
   const { RecordedContent } = await import('./recorded-content.ts');
   const content = new RecordedContent();
-  return { look: () => holdingsBy(store, origins, { content, isFiled }), content };
+  const known: Known = { content, isFiled, origins: new WhileAsItWas(), copied: new WhileAsItWas() };
+  return { look: () => holdingsBy(store, origins, known), content };
 }
 
 /** What is known of what is forgotten. */
@@ -71,18 +73,23 @@ interface Known {
   /** What the conversations say, to which is added what is on their tapes by now. */
   readonly content: RecordedContent;
   readonly isFiled: (origin: Origin) => boolean;
+  /** What was found of sessions before. */
+  readonly origins: WhileAsItWas<ReturnType<typeof originIn>>;
+  readonly copied: WhileAsItWas<Copied>;
 }
 
 function holdingsBy(store: HomeStore, origins: readonly Origin[], known: Known): readonly Holding[] {
   const named = new Set(origins.map(idOf));
-  const imported = store.sessions.list({ all: true, allRealms: true }).flatMap((info): Imported[] => {
-    const origin = originIn(store, info.id);
+  const sessions = store.sessions.list({ all: true, allRealms: true });
+  const imported = sessions.flatMap((info): Imported[] => {
+    const origin = known.origins.of(info, '', () => originIn(store, info.id));
     if (origin === undefined) return [];
     return [{ info, origin, from: origin.seq + 1, isCopy: !named.has(idOf(origin)) }];
   });
+  const byId = new Map(sessions.map((info) => [info.id, info]));
   // First what is forgotten, which says what is a copy.
   const own = imported.filter(({ isCopy }) => !isCopy);
-  const above = new Set(own.flatMap(({ info }) => aboveIn(store, info, forkedFrom)));
+  const above = new Set(own.flatMap(({ info }) => aboveIn(byId, info, forkedFrom)));
   const holdingOf = ({ info, origin, isCopy }: Imported, seqs: readonly Seq[]): Holding => {
     const { id, session } = info;
     const about = { isInherited: above.has(id), isDeleted: isDeleted(info), isFork: info.base > 0 };
@@ -92,16 +99,19 @@ function holdingsBy(store: HomeStore, origins: readonly Origin[], known: Known):
   const { content } = known;
   const others = imported
     .filter(({ isCopy }) => isCopy)
-    .map((one) => ({ one, found: repeatedIn(store, one, content) }));
+    .map((one) => ({
+      one,
+      ...known.copied.of(one.info, content.known, () => copiedIn(store, one, content)),
+    }));
   // What is below one that says it, too, says it, or may have it as its title.
   const saying = new Set(forgotten.map(({ id }) => id));
   for (const { one, found } of others) if (found.size > 0) saying.add(one.info.id);
-  const isBelow = ({ info }: Imported) => aboveIn(store, info, placedBelow).some((id) => saying.has(id));
+  const isBelow = ({ info }: Imported) => aboveIn(byId, info, placedBelow).some((id) => saying.has(id));
   // A tool notes beside one session what was said in another one of the same file.
   const touched = new Set(
     others.flatMap(({ one, found }) => (found.size > 0 || isBelow(one) ? idOf(one.origin) : [])),
   );
-  const copies = others.map(({ one, found }) => {
+  const copies = others.map(({ one, found, isPartErased }) => {
     if (touched.has(idOf(one.origin)))
       return holdingOf(one, [
         ...titledIn(store, one, content),
@@ -109,7 +119,7 @@ function holdingsBy(store: HomeStore, origins: readonly Origin[], known: Known):
         ...quotedIn(store, one, { content, found }),
       ]);
     // Any other one may have the same title by chance, unless what it had in common was erased before.
-    return holdingOf(one, isPartErased(store, one) ? titledIn(store, one, content) : []);
+    return holdingOf(one, isPartErased ? titledIn(store, one, content) : []);
   });
   return [...forgotten, ...copies];
 }
@@ -165,12 +175,22 @@ function* inheritedBy(store: HomeStore, { id, base }: SessionInfo): Generator<En
   }
 }
 
-/** What a session has of what the source says, if it is a copy. What any other one says is its own. */
-function repeatedIn(store: HomeStore, { info, from }: Imported, content: RecordedContent): ReadonlySet<Seq> {
+/** What is found in a session that was imported from something else. */
+interface Copied {
+  /** What it has of what the source says, if it is a copy. What any other one says is its own. */
+  readonly found: ReadonlySet<Seq>;
+  /** Whether something in it was erased. */
+  readonly isPartErased: boolean;
+}
+
+function copiedIn(store: HomeStore, { info, from }: Imported, content: RecordedContent): Copied {
   const found = new Set<Seq>();
-  for (const entry of store.entries.read(info.id, { own: true, from }))
+  let isPartErased = false;
+  for (const entry of store.entries.read(info.id, { own: true, from })) {
     if (hasContent(entry) && content.has(entry)) found.add(entry.seq);
-  return found;
+    isPartErased ||= entry.kind === 'redaction';
+  }
+  return { found, isPartErased };
 }
 
 /** What else a session has that quotes what the source says, where it has something of that. */
@@ -200,11 +220,6 @@ function titledIn(store: HomeStore, { info }: Imported, content: RecordedContent
   return created !== undefined && content.hasText(created) ? beginningOf(store, info) : [];
 }
 
-/** Whether something in a session was erased. */
-function isPartErased(store: HomeStore, { info }: Imported): boolean {
-  return [...store.entries.read(info.id, { own: true, kind: 'redaction', limit: 1 })].length > 0;
-}
-
 /** The session from which a session was forked. */
 const forkedFrom = ({ parentId }: SessionInfo) => [parentId];
 
@@ -213,7 +228,7 @@ const placedBelow = ({ parentId, link }: SessionInfo) => [parentId, link?.parent
 
 /** The ids of all sessions above a session, by what says which are next above one. */
 function aboveIn(
-  store: HomeStore,
+  sessions: ReadonlyMap<string, SessionInfo>,
   info: SessionInfo,
   nextAbove: (info: SessionInfo) => readonly (string | undefined)[],
 ): readonly string[] {
@@ -223,7 +238,7 @@ function aboveIn(
     for (const id of nextAbove(at)) {
       if (id === undefined || ids.has(id)) continue;
       ids.add(id);
-      const next = store.sessions.find(id);
+      const next = sessions.get(id);
       if (next !== undefined) left.push(next);
     }
   return [...ids];

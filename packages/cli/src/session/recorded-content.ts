@@ -29,6 +29,11 @@ export class RecordedContent {
     this.#texts.addSaid(payload);
   }
 
+  /** How much is known of what `has` looks for. */
+  get known(): number {
+    return this.#ids.size + this.#said.size;
+  }
+
   addText(text: string): void {
     this.#texts.add(text);
   }

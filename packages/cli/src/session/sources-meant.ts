@@ -75,18 +75,19 @@ async function readBelow(path: string, table: SourceTable): Promise<readonly Sou
   const real = realBeginning(path);
   const isBelow = (one: Source) => isAtOrBelow(path, one.path) || isAtOrBelow(real, realBeginning(one.path));
   const below = table.all.filter(isBelow);
-  const gone = below.filter((one) => one.path !== path && !existsSync(one.path));
-  if (gone.length === 0) return below;
+  const gone = new Set(below.filter((one) => one.path !== path && !existsSync(one.path)));
+  if (gone.size === 0) return below;
   const inside = new Set(below);
   const elsewhere = new Set(table.all.filter((one) => !inside.has(one) && existsSync(one.path)).map(idOf));
-  const isMoved = (one: Source) => gone.includes(one) && elsewhere.has(idOf(one));
+  const isMoved = (one: Source) => gone.has(one) && elsewhere.has(idOf(one));
   return below.filter((one) => !isMoved(one));
 }
 
 /** Some sources, and the other files that are known of their conversations. */
 function withOthers(origins: readonly (Origin | Source)[], table: SourceTable): readonly Source[] {
   const given = origins.filter((one) => 'path' in one);
-  const known = table.all.filter((one) => origins.some((origin) => isSame(one, origin)));
+  const meant = new Set(origins.map(idOf));
+  const known = table.all.filter((one) => meant.has(idOf(one)));
   // What lies at a path now comes after what was read there.
   return [...new Map([...known, ...given].map((one) => [one.path, one])).values()];
 }

@@ -3,15 +3,21 @@ import type { HomeStore } from '@tapedeck/tape';
 import type { Home } from '../home.ts';
 
 /**
- * Names the files of a home that may still contain an erased text: raw traffic of its session, and of those below, which
+ * Names the files of a home that may still contain an erased text: raw traffic of its sessions, and of those below, which
  * may have inherited it, and copies of the database from before a change of its format.
- * @param owner the id of the session
+ * @param owners the ids of the sessions
  */
-export async function trafficOf(store: HomeStore, home: Home, owner: string): Promise<readonly string[]> {
+export async function trafficOf(
+  store: HomeStore,
+  home: Home,
+  owners: ReadonlySet<string>,
+): Promise<readonly string[]> {
+  if (owners.size === 0) return [];
   const { trafficFiles } = await import('@tapedeck/runtime/internal');
   const isBelow = (id: string): boolean => {
+    if (owners.has(id)) return true;
     const parent = store.sessions.find(id)?.parentId;
-    return id === owner || (parent !== undefined && isBelow(parent));
+    return parent !== undefined && isBelow(parent);
   };
   const traffic = trafficFiles(home.dir).filter(({ session }) => isBelow(session));
   const copies = (home.server === undefined ? readdirSync(home.dir) : []).filter((name) =>

@@ -39,7 +39,7 @@ export const purge: Verb = defineVerb({
       const done =
         dryRun === true ? undefined : await whileShown(context, erasing, () => store.sessions.purge(id, why));
       const { session, erased, repeated, quotedBy } = done ?? store.sessions.previewPurge(id);
-      const quoted = [...quotedBy, ...(await trafficOf(store, home, id))];
+      const quoted = [...quotedBy, ...(await trafficOf(store, home, new Set([id])))];
       if (done?.wiped === false)
         status(inHome(contentLeft(home, `try again with: ${commandLine('purge', [id])}`)));
       const entries = counted(erased, 'entry', 'entries');

@@ -45,7 +45,7 @@ export const redact: Verb = defineVerb({
         status(`Looked for other places that say the same of the first ${soughtEntriesMax} entries alone`);
       const withOthers = async <R extends RedactPreview>(redacted: R): Promise<R> => {
         const { seq, quotedBy } = redacted;
-        const files = await trafficOf(store, home, ownerOf(store, id, seq));
+        const files = await trafficOf(store, home, new Set([ownerOf(store, id, seq)]));
         return {
           ...redacted,
           quotedBy: [...new Set([...quotedBy, ...(elsewhere.get(seq) ?? []), ...files])],
