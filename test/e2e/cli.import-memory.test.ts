@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { zstdCompressSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
@@ -58,6 +58,22 @@ describe.skipIf(!hasPeak)('an import takes little memory (needs /proc)', () => {
     };
     const peaks = await peaksOf(shape, 'check', 'verify');
     expect(Math.max(...peaks)).toBeLessThanOrEqual(230);
+  });
+
+  test('of a folder with long first lines, of a transcript and of another file', { timeout }, async () => {
+    const long = 'x'.repeat(sized(20_000_000, 60_000_000, 60_000_000));
+    using dir = tempDir();
+    const folder = join(dir.path, 'found');
+    mkdirSync(folder);
+    const id = '5f3c9a52-0000-4000-8000-000000000000';
+    const queued = { type: 'queue-operation', operation: 'enqueue', sessionId: id, content: long };
+    writeTranscript(join(folder, `${id}.jsonl`), { bytes: 100_000 });
+    const transcript = readFileSync(join(folder, `${id}.jsonl`));
+    writeFileSync(join(folder, `${id}.jsonl`), `${JSON.stringify(queued)}\n${transcript}`);
+    writeFileSync(join(folder, 'other.jsonl'), JSON.stringify([long, long, long]));
+    const home = join(dir.path, 'home');
+    const { peak } = await peakMemory(home, ['import', '--yes', '--dry-run', folder]);
+    expect(peak).toBeLessThanOrEqual(140);
   });
 
   test('of a transcript of 9 MB with 3,000,000 empty objects', { timeout }, async () => {

@@ -477,6 +477,49 @@ describe('what is no file, or there twice', () => {
   });
 });
 
+describe('a line that is longer than what says what a file is', () => {
+  /** A prompt of so many bytes, in which every text has what ends or escapes one. */
+  const prompt = (bytes: number, id = 's1', part = 'x"\\\\\u0001é') => {
+    const content = part.repeat(Math.ceil(bytes / Buffer.byteLength(JSON.stringify(part))));
+    return `${JSON.stringify({
+      ...{ parentUuid: null, isSidechain: false, type: 'user', message: { role: 'user', content } },
+      ...{ uuid: `${id}-0`, sessionId: id, cwd: '/srv/app', timestamp: '2026-01-02T03:04:05.000Z' },
+    })}\n`;
+  };
+  const mode = `${JSON.stringify({ type: 'mode', sessionId: 's1' })}\n`;
+  const queued = (bytes: number) =>
+    `${JSON.stringify({ type: 'queue-operation', operation: 'enqueue', sessionId: 's1', content: 'y'.repeat(bytes) })}\n`;
+  const many = JSON.stringify({
+    type: 'queue-operation',
+    content: Array.from({ length: 3_000_000 }, (_, i) => i),
+  });
+
+  test.each<[string, () => string]>([
+    ['is the first one', () => `${prompt(24_000_000)}${claude('s1')}`],
+    ['is the first one, and has over 64 MB', () => `${queued(66_000_000)}${claude('s1')}`],
+    ['is the only one', () => prompt(24_000_000)],
+    ['is the only one, and has no end of a line', () => prompt(24_000_000).trimEnd()],
+    ['is the second one', () => `${mode}${prompt(24_000_000)}${claude('s1')}`],
+    ['comes twice', () => `${queued(18_000_000)}${queued(18_000_000)}${claude('s1')}`],
+    ['is a list of many values', () => `${many}\n${claude('s1')}`],
+  ])('leaves it a transcript of its tool, wherever it is found, where it %s', async (_, content) => {
+    const home = homeWith({ '.claude/projects/a/s1.jsonl': content(), 'backup/s1.jsonl': content() });
+    const { paths, files, strangers, problems } = await found(home, { roots: [join(home, 'backup')] });
+    expect([strangers, problems]).toEqual([[], []]);
+    expect(paths).toEqual(['.claude/projects/a/s1.jsonl', 'backup/s1.jsonl']);
+    for (const file of files)
+      expect(file).toMatchObject({ session: 's1', role: 'main', project: '/srv/app' });
+  });
+
+  test('makes a file of another program none of a tool', async () => {
+    const home = homeWith({
+      'data/a.jsonl': `${JSON.stringify({ rows: 'z'.repeat(18_000_000) })}\n{"rows":""}\n`,
+    });
+    const { paths, strangers } = await found(home, { roots: [join(home, 'data')] });
+    expect([paths, strangers]).toEqual([[], [{ path: join(home, 'data/a.jsonl') }]]);
+  });
+});
+
 test('a file that is known and has not changed is not opened', async () => {
   const home = homeWith({ '.claude/projects/a/s1.jsonl': claude('s1') });
   const [file] = (await found(home)).files;

@@ -3,12 +3,19 @@ import { isObject } from '@tapedeck/tape/internal';
 import { archiveOf, cannotRead, contentOf, type LineFault, openFile, type Packed } from '../lines/index.ts';
 import { recordsOf } from '../lines/parse.ts';
 import { LineSplitter } from '../lines/splitter.ts';
+import { LineOutline } from './line-outline.ts';
 
-/** The bytes within which a file says what it is, the lines, some of which have no record, the records and their values. */
+/**
+ * The bytes within which a file says what it is, without lines that are longer, the lines, some of which have no record, the records
+ * and their values.
+ */
 const peekBytes = 16 * 1024 * 1024;
 const peekLines = 10_000;
 const peekRecords = 200;
 const peekValues = 100_000;
+
+/** The bytes of a file that are read at most where it has longer lines: these are passed over, and not kept. */
+const passedBytes = 256 * 1024 * 1024;
 
 /** The beginning of a file. */
 export interface Head {
@@ -46,19 +53,25 @@ export async function peekInto(
   const { path } = file;
   const records: JsonObject[] = [];
   const splitter = new LineSplitter({ line: 1, offset: 0 }, { bytesMax: peekBytes });
-  let [size, lines, count] = [0, 0, 0];
+  let [size, lines, count, passed] = [0, 0, 0, 0];
   let begin = '';
   let fault: LineFault | undefined;
+  let outline: LineOutline | undefined;
   for await (const chunk of contentOf(file)) {
     const archive = size === 0 ? archiveOf(chunk) : undefined;
     if (archive !== undefined) throw cannotRead(path, `it is ${archive}, which is not read: unpack it first`);
     if (size === 0) begin = Buffer.from(chunk.subarray(0, 4096)).toString('utf8');
+    // Nearly every first line is shorter.
+    if (size === 0 && !chunk.includes(0x0a)) outline = new LineOutline();
     size += chunk.length;
+    outline?.push(chunk);
     const given = splitter.push(chunk);
     lines += given.length;
     // Of a value over many lines, none is a record.
     const isSpread = size === chunk.length && /^\s*[{[]\s*\n/.test(begin);
     for (const line of given.slice(0, isSpread ? 1 : peekLines)) {
+      if (line.isTooLong) passed += line.length;
+      if (line.isTooLong && line.line === 1) records.push(...(outline?.records() ?? []));
       const found = recordsOf(line, path);
       for (const { value, values = 0 } of found.records) {
         records.push(value);
@@ -66,11 +79,13 @@ export async function peekInto(
       }
       fault ??= found.fault;
     }
-    const isOver = isSpread || records.length > peekRecords || size > peekBytes || lines > peekLines;
+    const isLong = splitter.place.offset - passed > peekBytes || size > passedBytes;
+    const isOver = isSpread || records.length > peekRecords || isLong || lines > peekLines;
     if (isOver || count > peekValues || isEnough(records)) break;
   }
   const rest = splitter.rest();
-  if (records.length === 0 && rest !== undefined && !rest.isTooLong)
+  if (records.length === 0 && rest?.isTooLong === true) records.push(...(outline?.records() ?? []));
+  else if (records.length === 0 && rest !== undefined)
     records.push(...recordsOf(rest, path).records.map(({ value }) => value));
   if (records.length === 0) records.push(...fieldsIn(begin));
   // A line end alone is no content, either.

@@ -92,7 +92,10 @@ export interface TranscriptTool {
   roots(place: Place): readonly string[];
   /** Whether a file in its folders is one of its transcripts, or belongs to one, by the path below the root. */
   has(path: string): boolean;
-  /** What a file is; undefined for one of another program. `records`: the first ones; `path`: the whole path. */
+  /**
+   * What a file is; undefined for one of another program. `records`: the first ones, of which a first one over 16 MB has the
+   * beginnings of its texts alone; `path`: the whole path.
+   */
   identify(records: readonly JsonObject[], path: string): Identity | undefined;
   /** Whether a record is surely one of its transcripts, wherever it is met. */
   hasRecord?(record: JsonObject): boolean;
