@@ -199,11 +199,41 @@ test('a named path that is not there keeps no folder that is named beside it fro
   using user = userWith({ 'a/s1.jsonl': transcript('s1', 1) });
   const [folder, none] = [user.dir.file('a'), user.dir.file('none')];
   const why = `Left out ~/none: no such file or directory\n`;
-  expect(await user.says('import', folder, none, '--dry-run')).toMatchObject({ code: 0, stderr: why });
+  expect(await user.says('import', folder, none, '--dry-run')).toMatchObject({ code: 1, stderr: why });
   const said = await user.says('import', none, folder);
   expect(said).toMatchObject({ code: 1, stdout: expect.stringContaining(' from 1 of 1 file') });
   expect(said.stderr).toContain(why);
   expect(await user.says('import', none, `${none}-2`, '--yes')).toMatchObject({ code: 3, stdout: '' });
+});
+
+test('a folder of import.roots that is missing is named with one exit code, in a dry run, too', async () => {
+  using user = userWith({ [`${projects}/a/s1.jsonl`]: transcript('s1', 1) });
+  writeFileSync(user.home.file('config.yaml'), `import:\n  roots: ['${user.dir.file('backup')}']\n`);
+  const line = expect.stringMatching(/^Left out ~\/backup: .* \(import\.roots of .*\)$/m);
+  for (const args of [['--dry-run'], ['--yes']])
+    expect(await user.says('import', ...args)).toMatchObject({ code: 1, stderr: line });
+});
+
+test('a file that is named, and left out by an option, is said to be found, and where its session was', async () => {
+  using user = userWith({ 'a/s1.jsonl': transcript('s1', 1), 'a/s2.jsonl': transcript('s2', 1) });
+  const one = '1 file left out by --project: ~/a/s1.jsonl, whose session was in /srv/app\n';
+  const narrow = ['--project', '/srv/other'];
+  const file = user.dir.file('a/s1.jsonl');
+  expect(await user.says('import', file, ...narrow)).toEqual({
+    code: 0,
+    stdout: 'Nothing to import\n',
+    stderr: one,
+  });
+  expect(await user.says('import', file, ...narrow, '--dry-run')).toEqual({
+    code: 0,
+    stdout: one,
+    stderr: '',
+  });
+  const both = await user.says('import', user.dir.file('a'), '--tool', 'codex', ...narrow);
+  expect(both.stderr).toBe(
+    '2 files left out by --tool and --project, such as ~/a/s1.jsonl, whose session was in /srv/app\n',
+  );
+  expect((await user.says('import', ...narrow)).stderr).toMatch(/^Looked in /);
 });
 
 test('where nothing is found, the import says where it looked, and how to name another place', async () => {

@@ -1,4 +1,4 @@
-import type { Discovery, FileImport } from '@tapedeck/runtime/import';
+import type { Discovery, FileImport, FoundFile } from '@tapedeck/runtime/import';
 import { pathText } from '../escape.ts';
 import { isoDay } from '../terminal/time.ts';
 import { counted } from './counted.ts';
@@ -49,10 +49,18 @@ export function toolsText(tools: readonly Found[], { isTerminal, columns }: Show
 export interface Passed extends Pick<Discovery, 'strangers' | 'excluded' | 'empty'> {
   /** How many files are of conversations that were forgotten. */
   readonly forgotten: number;
+  /** Those that are named, and left out by an option, as `--project`. */
+  readonly narrowed: Narrowed;
+}
+
+/** Files that an option leaves out. */
+export interface Narrowed {
+  readonly by: string;
+  readonly files: readonly FoundFile[];
 }
 
 /** What is not imported, on a line for each reason. */
-export function passedText({ strangers, excluded, empty, forgotten }: Passed): readonly string[] {
+export function passedText({ strangers, excluded, empty, forgotten, narrowed }: Passed): readonly string[] {
   const [first] = strangers;
   const such = strangers.length === 1 ? ':' : ', such as';
   return [
@@ -62,13 +70,24 @@ export function passedText({ strangers, excluded, empty, forgotten }: Passed): r
     ...(empty > 0 ? [`${counted(empty, 'file')} without content`] : []),
     ...(excluded > 0 ? [`${excluded} left out by patterns`] : []),
     ...(forgotten > 0 ? [`${counted(forgotten, 'file')} left out as forgotten`] : []),
+    ...narrowedText(narrowed),
+  ];
+}
+
+function narrowedText({ by, files }: Narrowed): readonly string[] {
+  const [first] = files;
+  if (first === undefined) return [];
+  const of = first.project === undefined ? 'names no directory' : `was in ${pathText(first.project)}`;
+  const such = files.length === 1 ? ':' : ', such as';
+  return [
+    `${counted(files.length, 'file')} left out by ${by}${such} ${pathText(first.path)}, whose session ${of}`,
   ];
 }
 
 /** The same as data. */
 export function foundJson(
   tools: readonly Found[],
-  { strangers, excluded, empty, forgotten }: Passed,
+  { strangers, excluded, empty, forgotten }: Omit<Passed, 'narrowed'>,
 ): Readonly<Record<string, unknown>> {
   const byTool = tools.map(({ tool, isRead, conversations, files, bytes, newFiles, newBytes, oldest }) => ({
     ...{ tool, read: isRead, conversations, files, bytes, new_files: newFiles, new_bytes: newBytes },

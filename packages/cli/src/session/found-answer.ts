@@ -4,7 +4,7 @@ import { jsonText, safe } from '../escape.ts';
 import { exit } from '../exit.ts';
 import { besideLines } from '../output/beside.ts';
 import { counted } from '../output/counted.ts';
-import { foundJson, foundText, importedText, passedText } from '../output/found.ts';
+import { foundJson, foundText, importedText, type Narrowed, passedText } from '../output/found.ts';
 import { type Pending, parted, type ToolFound } from './conversations.ts';
 import { fileJson, importJson, receiptJson } from './import-receipt.ts';
 import { sayLines } from './import-transcript.ts';
@@ -16,17 +16,19 @@ interface Finding {
   readonly tools: readonly ToolFound[];
   /** The conversations that are not taken since they were forgotten. */
   readonly forgotten: readonly Conversation[];
+  readonly narrowed: Narrowed;
   /** Whether the user named the files: then one of a tool that is not read was left out. */
   readonly isNamed: boolean;
 }
 
-/** Prints what an import would take. */
+/** Prints what an import would take. Returns 1 if it would leave out files. */
 export async function sayFound(
   {
     found,
     tools,
     conversations,
     forgotten,
+    narrowed,
     isNamed,
   }: Finding & { readonly conversations: readonly Pending[] },
   { io, options, status }: Context,
@@ -34,16 +36,17 @@ export async function sayFound(
   const files = conversations.flatMap(({ files: all, toRead }) =>
     all.map((file) => ({ ...fileJson(file), new: file.tool.plan !== undefined && toRead.includes(file) })),
   );
-  const passed = { ...found, forgotten: filesOf(forgotten).length };
-  const leftOut = [...leftOutOf(found, isNamed), ...filesOf(forgotten).map(asForgotten)];
+  const passed = { ...found, forgotten: filesOf(forgotten).length, narrowed };
+  const failed = leftOutOf(found, isNamed);
+  const leftOut = [...failed, ...filesOf(forgotten).map(asForgotten)];
   if (options.jsonl === true) for (const file of files) await io.out(`${jsonText(file)}\n`);
   else if (options.json === true)
     await io.out(`${jsonText({ dry_run: true, ...foundJson(tools, passed), files, left_out: leftOut })}\n`);
   else if (options.quiet === true)
     for (const { file } of files.filter((one) => one.new)) await io.out(`${safe(file)}\n`);
   else await io.out(`${safe(foundText(tools, passed, io))}\n`);
-  sayLeftOut(leftOutOf(found, isNamed), status);
-  return exit.done;
+  sayLeftOut(failed, status);
+  return failed.length > 0 ? exit.failed : exit.done;
 }
 
 /** Prints what an import did. Returns 1 if files were left out. */
@@ -55,6 +58,7 @@ export async function sayDone(
     gone,
     marked,
     forgotten,
+    narrowed,
     isNamed,
   }: Finding & {
     readonly done: readonly FileImport[];
@@ -75,6 +79,7 @@ export async function sayDone(
     strangers: isNamed ? [] : found.strangers,
     excluded: found.excluded + excluded.length,
     forgotten: filesOf(forgotten).length,
+    narrowed,
   };
   const leftOut = [...others, ...leftOutOf(found, isNamed)];
   const json = {

@@ -52,8 +52,9 @@ export async function importFound(wanted: Wanted, context: Context): Promise<num
   const isFirst = table.all.every(({ at }) => at === 0);
   const isNamed = wanted.paths.length > 0;
   if (tools.length === 0 && !isNamed) sayPlaces(found.places, wanted, context);
+  const narrowed = { by: narrowingIn(wanted).join(' and '), files: isNamed ? found.narrowed : [] };
   if (wanted.dryRun === true)
-    return await sayFound({ found, tools, conversations, forgotten, isNamed }, context);
+    return await sayFound({ found, tools, conversations, forgotten, narrowed, isNamed }, context);
   if (isFirst && tools.some((tool) => tool.isRead)) {
     const isAsked = wanted.yes !== true && canAsk(context);
     if (options.json !== true && options.jsonl !== true && options.quiet !== true)
@@ -77,7 +78,8 @@ export async function importFound(wanted: Wanted, context: Context): Promise<num
       : await context.writing(async (store) => markSessionsGone(store, gone, table, io.now()));
   if (isWhole && left === 0) table.searched(io.now());
   const all = [...forgotten, ...refused];
-  const code = await sayDone({ found, tools, done, gone, marked, forgotten: all, isNamed }, context);
+  const finding = { found, tools, forgotten: all, narrowed, isNamed };
+  const code = await sayDone({ ...finding, done, gone, marked }, context);
   if (left === 0) return code;
   context.status(`Interrupted before ${counted(left, 'file')}; go on with: tape import`);
   return exit.interrupted;
@@ -159,15 +161,22 @@ interface Found extends Discovery {
 
 /** Says where nothing was found: the transcripts may lie elsewhere. */
 function sayPlaces(places: readonly string[], wanted: Wanted, { status }: Context): void {
-  const named = (['tool', 'project', 'since'] as const).filter((one) => wanted[one] !== undefined);
-  const options = named.map((one) => `--${one}`).join(' and ');
+  const named = narrowingIn(wanted);
   const alone =
-    named.length === 0 ? '' : `, for what ${options} ${named.length === 1 ? 'names' : 'name'} alone`;
+    named.length === 0
+      ? ''
+      : `, for what ${named.join(' and ')} ${named.length === 1 ? 'names' : 'name'} alone`;
   if (places.length === 0) return;
   const where = places.map(pathText).join(', ');
   status(
     `Looked in ${where}${alone}; name another place with: tape import PATH, or import.roots in config.yaml`,
   );
+}
+
+/** The options that narrow an import. */
+function narrowingIn(wanted: Wanted): readonly string[] {
+  const all = ['tool', 'project', 'since'] as const;
+  return all.filter((one) => wanted[one] !== undefined).map((one) => `--${one}`);
 }
 
 async function find(wanted: Wanted, table: SourceTable, context: Context): Promise<Found> {

@@ -23,6 +23,8 @@ export interface Stranger {
 /** What a search found. */
 export interface Discovery {
   readonly files: readonly FoundFile[];
+  /** Those that the tool, the project or the time leaves out which was sought. */
+  readonly narrowed: readonly FoundFile[];
   readonly strangers: readonly Stranger[];
   /** Files and folders that cannot be read. */
   readonly problems: readonly Problem[];
@@ -115,9 +117,13 @@ export async function discover(search: Search): Promise<Discovery> {
     looking.files.splice(0, Number.POSITIVE_INFINITY, ...looking.files.filter((one) => named.has(idOf(one))));
   }
   const files = withoutParts(looking.files, looking.leftOut);
+  const all = withMain(files);
+  const wanted = wantedOf(changedSince(since, all), search);
+  const taken = all.length === wanted.length ? undefined : new Set(wanted);
   const { strangers, problems, excluded, empty } = looking;
   return {
-    files: wantedOf(changedSince(since, withMain(files)), search),
+    files: wanted,
+    narrowed: taken === undefined ? [] : all.filter((file) => !taken.has(file)),
     strangers: only === undefined && search.project === undefined ? strangers : [],
     problems: [...walk.problems, ...problems, ...answers.problems],
     excluded: walk.excluded + excluded + looking.files.length - files.length,
