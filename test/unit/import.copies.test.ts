@@ -1122,3 +1122,31 @@ test('a copy of a copy, of which pieces came, has for its title the first prompt
   const titles = store.sessions.list({ titles: true }).map(({ session, title }) => [session, title]);
   expect(Object.fromEntries(titles)).toEqual({ 's-1': first, 's-2': second, 's-3': third });
 });
+
+describe.each(Object.entries(copies))('a copy %s', (_, copied) => {
+  test('and its source are whole in each realm into which they are imported', () => {
+    const planOf = (records: readonly Raw[]) =>
+      planClaudeCode({ name: 's', lines: parseJsonLines([Buffer.from(jsonl(records))]).records });
+    const stateOf = (store: SqliteTapeStore) => ({
+      sessions: store.sessions
+        .list({ all: true })
+        .map(({ session, id }) => [session, view(store.views.entries(id)).messages]),
+      output: store.sessions.calls().reduce((sum, { usage }) => sum + usage.output, 0),
+    });
+    using store = openStore();
+    for (const records of [original.slice(0, 2), copied.slice(0, 3)]) reconcile(store, planOf(records));
+    const before = stateOf(store);
+    using alone = openStore();
+    const here = store.inRealm('work');
+    for (const records of [original, copied]) {
+      reconcile(alone, planOf(records));
+      expect(reconcile(here, planOf(records)).filter(({ refused }) => refused !== undefined)).toEqual([]);
+    }
+    expect(stateOf(here)).toEqual(stateOf(alone));
+    expect(stateOf(store)).toEqual(before);
+    // Each goes on in the realm in which it grows.
+    for (const records of [original, copied]) reconcile(store, planOf(records));
+    expect(stateOf(store)).toEqual(stateOf(alone));
+    expect([...store.verify()]).toEqual([]);
+  });
+});

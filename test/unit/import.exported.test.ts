@@ -1020,3 +1020,21 @@ test.each([
   const having = (text: string) => stored(store).filter((one) => one.includes(text)).length;
   expect(['aardvark', 'typed there', 'Home.'].map(having)).toEqual([0, 1, 2]);
 });
+
+test('an export that was continued is a session of its own in a realm that has not the exported one', async () => {
+  using store = openStore();
+  store.sessions.open('main');
+  store.entries.append('main', [user('hello'), assistant('hi')]);
+  const file = continued(await exported(store, 'main'), prompt('go on'), answer('gone on'));
+  using lacking = openStore();
+  imported(lacking, file);
+  const other = store.inRealm('other');
+  expect(imported(other, file)).toMatchObject([{ session: file.id, created: true }]);
+  const messagesIn = (one: SqliteTapeStore) => view(one.views.entries(file.id)).messages;
+  expect(messagesIn(other)).toEqual(messagesIn(lacking));
+  expect(imported(other, file)).toMatchObject([{ added: 0 }]);
+  // In its own realm it is a fork.
+  imported(store, file);
+  expect(treeParentOf(store.sessions.find(file.id) ?? never()).parent).toBe('main');
+  expect([...store.verify()]).toEqual([]);
+});

@@ -11,6 +11,7 @@ import type { Draft, HomeStore, SessionInfo } from '@tapedeck/tape';
 import { firstKey } from '../imported/first-said.ts';
 import { knownSessionsIn } from '../imported/known-sessions.ts';
 import { Ledger, SharedCounts } from '../imported/ledger.ts';
+import { isOfRealm } from '../imported/of-realm.ts';
 import { ofStore } from '../imported/of-store.ts';
 import { sourceOf } from '../imported/origins.ts';
 import { isWhole, type SessionFacts } from '../imported/session-facts.ts';
@@ -287,10 +288,13 @@ class Copies {
   }
 
   /** Takes note of a conversation that is new here, unless it continues an export. */
-  #newKin({ id, kind }: SessionInfo, facts: SessionFacts): Kin | undefined {
+  #newKin(info: SessionInfo, facts: SessionFacts): Kin | undefined {
+    const { id, kind } = info;
     const { origin, continues, copyOf, clearedFrom } = facts;
     const others = this.#ofTools.continuing(continues);
     if (kind !== 'session' || origin === undefined || others.some((one) => one.id === id)) return undefined;
+    // What is forked from one of another realm is there, too, and has no name here.
+    if (!isOfRealm(this.#store, info)) return undefined;
     const { format, session, conversation } = origin;
     const isMain = conversation === undefined;
     const source = sourceOf(format, session);

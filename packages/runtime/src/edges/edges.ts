@@ -14,6 +14,7 @@ import { copiesIn } from '../copies/copies.ts';
 import { resemblanceIn } from '../copies/resemblance.ts';
 import { continuedFrom, copyEvent } from '../imported/copy-notes.ts';
 import { importedIn } from '../imported/imported.ts';
+import { sessionWithId } from '../imported/of-realm.ts';
 import { sessionOf } from '../imported/origins.ts';
 import type { ConversationPlan, DerivedEdge, ImportPlan } from '../plan/plan.ts';
 import { appendBeside } from './beside.ts';
@@ -155,8 +156,8 @@ function placeExported(
   onConcluded: OnConcluded,
 ): void {
   const info = store.sessions.find(session);
-  const source = exportOf === undefined ? undefined : store.sessions.find(exportOf);
-  if (info === undefined || source === undefined || source.id !== exportOf || info.id === exportOf) return;
+  const source = sessionWithId(store, exportOf);
+  if (info === undefined || source === undefined || info.id === exportOf) return;
   if (info.link !== undefined || treeParentOf(info).parent !== undefined) return;
   const evidence = 'it has records that an export wrote, but not all that precedes them';
   link(store, session, source.id, { type: 'copy', derived: true, evidence, onConcluded });

@@ -8,6 +8,7 @@ import {
   select,
 } from '@tapedeck/tape/internal';
 import { isSaid } from '../imported/imported.ts';
+import { sessionWithId } from '../imported/of-realm.ts';
 import type { Base, ConversationPlan, ImportPlan } from '../plan/plan.ts';
 
 /** The entries of an exported session, by their hashes. */
@@ -41,9 +42,8 @@ interface ViewAt {
 /** Finds the session of which a plan is the continuation; undefined where the home does not have it. */
 export function exportedOf(store: HomeStore, plan: ImportPlan): Exported | undefined {
   const { exportOf, passedOver = new Set() } = plan;
-  const found = exportOf === undefined ? undefined : store.sessions.find(exportOf);
-  // A name is no id, whatever it looks like.
-  if (found === undefined || found.id !== exportOf) return undefined;
+  const found = sessionWithId(store, exportOf);
+  if (found === undefined) return undefined;
   const wanted = new Set(plan.conversations.flatMap(({ exported = new Map() }) => [...exported.values()]));
   const seqs = new Map<string, Seq>();
   const usages = new Map<string, JsonObject>();

@@ -1,5 +1,6 @@
 import type { HomeStore } from '@tapedeck/tape';
 import { continuedFrom } from '../imported/copy-notes.ts';
+import { sessionWithId } from '../imported/of-realm.ts';
 import { sessionOf } from '../imported/origins.ts';
 import type { ImportPlan } from '../plan/plan.ts';
 
@@ -10,7 +11,7 @@ import type { ImportPlan } from '../plan/plan.ts';
 export function withExportHere(store: HomeStore, plan: ImportPlan): ImportPlan {
   const { exportOf, exportFrom = [] } = plan;
   if (exportOf === undefined || exportFrom.length === 0) return plan;
-  const here = [exportOf, ...exportFrom].filter((one) => store.sessions.find(one)?.id === one);
+  const here = [exportOf, ...exportFrom].filter((one) => sessionWithId(store, one) !== undefined);
   const info = sessionOf(store, plan);
   const before = info && continuedFrom(store, info.id);
   const found = here.find((one) => one === before) ?? here[0];
