@@ -319,6 +319,27 @@ describe('a large transcript that has grown', () => {
     },
   );
 
+  test('is read whole into another realm, which has all of it then', async () => {
+    using dir = tempDir();
+    using store = openStore();
+    const path = dir.file('s-1.jsonl');
+    const texts = [...transcriptLines({ bytes: 300_000 })];
+    const table = SourceTable.open(dir.file('sources.jsonl'));
+    const importing = async (into: SqliteTapeStore, n: number) => {
+      writeFileSync(path, `${texts.slice(0, n).join('\n')}\n`);
+      return await importFiles(into, [path], { table });
+    };
+    await importing(store, texts.length - 2);
+    const other = store.inRealm('other');
+    await importing(other, texts.length);
+    const viewIn = (one: SqliteTapeStore) =>
+      one.sessions.list({ all: true }).map(({ id }) => view(one.views.entries(id)).messages.length);
+    using alone = openStore();
+    await importFiles(alone, [path], {});
+    expect(viewIn(other)).toEqual(viewIn(alone));
+    expect(viewIn(store)[0]).toBeLessThan(viewIn(other)[0] ?? 0);
+  });
+
   test('merges a subagent again whose merge is hidden where an answer behind it is replaced', async () => {
     using dir = tempDir();
     const table = SourceTable.open(dir.file('sources.jsonl'));

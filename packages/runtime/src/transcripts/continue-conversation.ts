@@ -6,6 +6,7 @@ import { leftTape, reconcileEnd } from '../import/reconcile-end.ts';
 import { nothing, type Reconciled } from '../import/reconciled.ts';
 import { lookedAt, unlessChanged } from '../import/unless-changed.ts';
 import type { Cleaner } from '../imported/cleaner.ts';
+import { sessionWithId } from '../imported/of-realm.ts';
 import { idsHave, numbersOf, type OpenFile, openFile, stateBefore } from '../lines/index.ts';
 import type { RecordList } from '../lines/json-lines.ts';
 import type { EndPlan, KnownEnd, TranscriptTool } from '../plan/format.ts';
@@ -58,7 +59,8 @@ export async function continueConversation(
   // Of one that was gone, all sessions are marked; one that was deleted may be back.
   if (source === undefined || source.goneAt !== undefined || source.lacks === true) return undefined;
   const known = table.ends.of(source);
-  if (known === undefined) return undefined;
+  // What another realm has is a session of its own here.
+  if (known === undefined || sessionWithId(store, known.tape.session) === undefined) return undefined;
   const seen = await recognise(file.path, { here: source, elsewhere: [] });
   if (seen.as !== 'grown') return undefined;
   const handle = openFile(file.path);
