@@ -7,7 +7,8 @@ import {
   type TranscriptTool,
   transcriptTools,
 } from '@tapedeck/runtime/import';
-import type { JsonObject } from '@tapedeck/tape';
+import { type JsonObject, TapeError, type TapeErrorCode } from '@tapedeck/tape';
+import { wrapStore } from '@tapedeck/tape/store';
 import { expect, test } from 'vitest';
 import { type FilesImported, type ImportingFiles, importFiles } from '../support/import-files.ts';
 import { openStore } from '../support/store.ts';
@@ -564,3 +565,32 @@ test('a part of a session that its tool replaces while it is read is taken as it
   await importFiles(store, [dir.path], { table });
   expect(store.sessions.find('agent-x')?.title).toBe('Two');
 });
+
+test.each<[TapeErrorCode, boolean]>([
+  ['TAPE_CONFLICT', true],
+  ['TAPE_BAD_POINT', true],
+  ['TAPE_IO', false],
+])(
+  '%s in one transcript keeps the others from being imported only if it is one of the home',
+  async (code, isOwn) => {
+    using dir = tempDir();
+    using store = openStore();
+    for (const id of ['s-1', 's-2', 's-3'])
+      writeFileSync(dir.file(`${id}.jsonl`), line({ ...hello, uuid: `${id}-u1`, sessionId: id }));
+    const refusing = wrapStore(store, ({ method, args, act }) => {
+      if (method !== 'sessions.find' && args[0] === 's-2') throw new TapeError(code, 'refused');
+      return act();
+    });
+    const all = importFiles(refusing, [dir.path]);
+    if (!isOwn) return await expect(all).rejects.toMatchObject({ code });
+    const { done } = await all;
+    expect(done.map(({ file, error }) => [file.session, error?.code])).toEqual([
+      ['s-1', undefined],
+      ['s-2', code],
+      ['s-3', undefined],
+    ]);
+    const { names } = await importFiles(store, [dir.path]);
+    expect(names.map((name) => [...store.entries.read(name, { kind: 'message' })].length)).toEqual([1, 1, 1]);
+    expect([...store.verify()]).toEqual([]);
+  },
+);

@@ -48,8 +48,18 @@ export function importOf(
 /** What can be wrong with one file, and with no other. */
 export type FileError = ImportError | TapeError;
 
-/** What a tape says of an entry, a name or a source: other errors are those of the home. */
-const ofSource: ReadonlySet<string> = new Set(['TAPE_BAD_ENTRY', 'TAPE_BAD_NAME', 'TAPE_EXISTS']);
+/** What a tape says of an entry, a name, a session or a place in it: other errors are those of the home. */
+const ofSource: ReadonlySet<string> = new Set([
+  'TAPE_BAD_ENTRY',
+  'TAPE_BAD_NAME',
+  'TAPE_BAD_POINT',
+  'TAPE_CONFLICT',
+  'TAPE_EXISTS',
+  'TAPE_KEY_CONFLICT',
+  'TAPE_NO_ANCHOR',
+  'TAPE_NO_SEQ',
+  'TAPE_NO_SESSION',
+]);
 
 export function isFileError(error: unknown): error is FileError {
   if (error instanceof ImportError) return error.code !== 'IMPORT_CANNOT_WRITE';
