@@ -130,7 +130,7 @@ export async function importConversation(
         return ({ path }: FoundFile) => names.has(plan.files.get(path) ?? '');
       };
       const isBehind = filesOf(done.filter((one) => one.isBehind === true));
-      const wrote = done.find(({ added }) => added > 0);
+      const wrote = done.findLast(({ added }) => added > 0);
       const head = wrote && headOf(store, wrote.session);
       await record(table, opened, { at: now(), isBehind, lacks: filesOf(lacking), head });
       if (lacking.length === 0) await rememberEnd(store, plan, { tool, done, opened, table });

@@ -35,13 +35,13 @@ export function erasedAt(db: Db): string | undefined {
  */
 export function wipeFile(db: Db): boolean {
   const mark = erasedAt(db);
-  if (!forgetsWords(db) || !db.rewriteFile() || !emptyLog(db)) return false;
+  if (!rewriteIndex(db) || !db.rewriteFile() || !emptyLog(db)) return false;
   if (mark !== undefined) takeMark(db, mark);
   return true;
 }
 
 /** Writes the search index anew. False when others write all the time, or the disk is full. */
-function forgetsWords(db: Db): boolean {
+function rewriteIndex(db: Db): boolean {
   try {
     mergeIndex(db);
   } catch (error) {
