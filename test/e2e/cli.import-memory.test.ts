@@ -63,16 +63,16 @@ describe.skipIf(!hasPeak)('an import takes little memory (needs /proc)', () => {
   test('of a folder with long first lines, of a transcript and of another file', { timeout }, async () => {
     const long = 'x'.repeat(sized(20_000_000, 60_000_000, 60_000_000));
     using dir = tempDir();
-    const folder = join(dir.path, 'found');
-    mkdirSync(folder);
+    const home = join(dir.path, 'home');
+    const folder = join(home, '.claude/projects/found');
+    mkdirSync(folder, { recursive: true });
     const id = '5f3c9a52-0000-4000-8000-000000000000';
     const queued = { type: 'queue-operation', operation: 'enqueue', sessionId: id, content: long };
     writeTranscript(join(folder, `${id}.jsonl`), { bytes: 100_000 });
     const transcript = readFileSync(join(folder, `${id}.jsonl`));
     writeFileSync(join(folder, `${id}.jsonl`), `${JSON.stringify(queued)}\n${transcript}`);
     writeFileSync(join(folder, 'other.jsonl'), JSON.stringify([long, long, long]));
-    const home = join(dir.path, 'home');
-    const { peak } = await peakMemory(home, ['import', '--yes', '--dry-run', folder]);
+    const { peak } = await peakMemory(home, ['import', '--dry-run']);
     expect(peak).toBeLessThanOrEqual(140);
   });
 

@@ -72,6 +72,21 @@ test('behind an older copy of the database all that it lacks is imported again, 
   expect(await user.imports(user.folder)).toMatchObject({ entries: 0, forgotten: 1 });
 });
 
+test('an older copy is known also where the last import brought nothing', async () => {
+  using user = userWith('s1');
+  using backups = tempDir();
+  await user.imports(user.folder);
+  const monday = backups.file('monday.db');
+  expect((await user.says('backup', monday)).code).toBe(0);
+  user.write('s1', 'one', 'two');
+  user.write('s2', 'one');
+  await user.imports(user.folder);
+  rmSync(user.home.file('sources.jsonl'));
+  expect(await user.imports(user.folder)).toMatchObject({ entries: 0 });
+  user.restore(monday);
+  expect(await user.imports(user.folder)).toMatchObject({ entries: 3 });
+});
+
 test('so it is with one transcript that is named', async () => {
   using user = userWith('s1');
   using backups = tempDir();

@@ -140,6 +140,25 @@ test('a named file that has not changed is not opened, but where its session is 
   expect(await importing('--as', 'other')).toMatchObject({ names: ['other'], entries: 3 });
 });
 
+test('a named file is read for each base of a home, and its receipt names the session that has all of it', async () => {
+  using home = tempHome();
+  using dir = tempDir();
+  const file = dir.file('transcript.jsonl');
+  const importing = async (...options: string[]) =>
+    JSON.parse((await home.here(['import', file, ...options, '--json'])).stdout);
+  writeFileSync(file, transcript('a', 'b'));
+  await importing();
+  await importing('--as', 'earlier');
+  writeFileSync(file, transcript('a', 'b', 'c'));
+  expect(await importing()).toMatchObject({ entries: 1 });
+  const session = '7d4c1f0e-52a6-4b8e-9c35-1e0f6a2b9d47';
+  expect((await importing()).names).toEqual([session, 'earlier']);
+  expect(await importing('--base', 'team')).toMatchObject({ names: [session], entries: 4 });
+  writeFileSync(file, transcript('a', 'b', 'c', 'd'));
+  expect(await importing('--base', 'team')).toMatchObject({ entries: 1 });
+  expect(await importing()).toMatchObject({ entries: 1 });
+});
+
 test('of a named file that has grown the new part alone is read, and all of it is counted', async () => {
   using home = tempHome();
   using dir = tempDir();

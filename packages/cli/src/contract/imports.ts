@@ -200,7 +200,7 @@ export const importVerbs: Contracts = {
       1: 'files were left out, or sessions of one; or the file cannot be read, is empty, or is neither a whole bundle, a transcript of Claude Code nor a saved session',
       2: 'the name is not allowed',
       3: 'there is no such file',
-      4: 'another session has the name, a session went on in another way here or is being written, or the file contradicts an earlier import of it',
+      4: 'another session has the name, a session went on in another way here, was deleted or is being written, or the file contradicts an earlier import of it',
     },
   },
 };

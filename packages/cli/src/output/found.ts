@@ -78,10 +78,9 @@ function narrowedText({ by, files }: Narrowed): readonly string[] {
   const [first] = files;
   if (first === undefined) return [];
   const of = first.project === undefined ? 'names no directory' : `was in ${pathText(first.project)}`;
+  const why = by === '--project' ? `, whose session ${of}` : '';
   const such = files.length === 1 ? ':' : ', such as';
-  return [
-    `${counted(files.length, 'file')} left out by ${by}${such} ${pathText(first.path)}, whose session ${of}`,
-  ];
+  return [`${counted(files.length, 'file')} left out by ${by}${such} ${pathText(first.path)}${why}`];
 }
 
 /** The same as data. */

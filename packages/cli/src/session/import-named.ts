@@ -11,8 +11,8 @@ interface NamedImport {
 
 /**
  * Imports what is new in a transcript that the user named. Where the table says that nothing is, and not all of its sessions are
- * here, reads it all the same: one that was deleted has to be named, and tapes can be older than the table. So it does with a
- * file that is no main one, of which the table does not say which sessions have it.
+ * here, reads it all the same: one that was deleted has to be named. So it does where the table does not say which sessions have
+ * the file: those of another base may, and those of a file that is no main one are not known.
  */
 export async function importNamed(
   store: HomeStore,
@@ -21,12 +21,19 @@ export async function importNamed(
 ): Promise<NamedImport> {
   const { importConversation, Origins } = await import('@tapedeck/runtime/import');
   const { tool, session, files } = conversation;
-  const again = how.again === true || files[0]?.role !== 'main';
+  const isSettled = files[0]?.role === 'main' && store.otherRealms().length === 0;
+  const again = how.again === true || !isSettled;
   const done = await importConversation(store, conversation, { ...how, again });
   if (done.some(({ brought, error }) => brought !== undefined || error !== undefined))
     return { done, here: [] };
   const sessions = new Origins(store).allOf({ tool: tool.name, session });
-  if (sessions.length > 0 && !sessions.some(isDeleted))
-    return { done, here: sessions.map(({ session: name }) => name) };
+  if (sessions.length > 0 && !sessions.some(isDeleted)) {
+    const names = sessions.map((one) => one.session);
+    // A session that was given another name has what was read then.
+    return {
+      done,
+      here: names.includes(session) ? [session, ...names.filter((one) => one !== session)] : names,
+    };
+  }
   return { done: await importConversation(store, conversation, { ...how, again: true }), here: [] };
 }

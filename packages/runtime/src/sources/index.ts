@@ -8,4 +8,4 @@ export type { SourceEnd } from './ends.ts';
 export { beginningAs, type Held, heldBy, isUnchanged, olderThan, recognise, type Seen } from './recognise.ts';
 export type { Source } from './source.ts';
 export { SourceTable } from './table.ts';
-export { headOf, type WrittenHead } from './written-head.ts';
+export { newestIn } from './written-head.ts';

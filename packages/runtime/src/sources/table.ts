@@ -115,13 +115,14 @@ export class SourceTable {
   /**
    * Records what was read of a file, once the tape has it: the other way round, a process that is killed in between would
    * lose it.
-   * @param head that of a session to which something was written of it
+   * @param head the newest entry of the home since then
    * @throws IMPORT_CANNOT_WRITE
    */
   put(sources: readonly Source[], head?: WrittenHead): void {
     for (const source of sources) noteForgotten(source, this.#forgotten);
     const said = sources.map((source) => asForgotten(source, this.#forgotten));
-    this.#append([...said.map(rowOf), ...(head === undefined ? [] : [headRow(head)])]);
+    const isKnown = head === undefined || head.hash === this.#head?.hash;
+    this.#append([...said.map(rowOf), ...(isKnown ? [] : [headRow(head)])]);
     this.#head = head ?? this.#head;
     for (const source of said) {
       this.#set(source);

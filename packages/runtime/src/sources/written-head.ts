@@ -1,6 +1,6 @@
 import type { HomeStore, Seq } from '@tapedeck/tape';
 
-/** The head that a session had when a table was written: the tapes had all by then that the table says of files. */
+/** The newest entry of a home when a table was written: the tapes had all by then that the table says of files. */
 export interface WrittenHead {
   /** The ULID of the session. */
   readonly id: string;
@@ -8,9 +8,11 @@ export interface WrittenHead {
   readonly hash: string;
 }
 
-/** The head of a session as it is now. */
-export function headOf(store: HomeStore, session: string): WrittenHead | undefined {
-  const info = store.sessions.find(session);
+/** The newest entry of a home, whichever session has it; undefined where that is of an import which is under way. */
+export function newestIn(store: HomeStore): WrittenHead | undefined {
+  const { entry, line } = store.homeHead();
+  const [id] = store.writtenBehind({ entry: entry - 1, line }).entries;
+  const info = id === undefined ? undefined : store.sessions.find(id);
   return info && { id: info.id, seq: info.head, hash: info.headHash };
 }
 

@@ -12,7 +12,7 @@ import type { RecordList } from '../lines/json-lines.ts';
 import type { EndPlan, KnownEnd, TranscriptTool } from '../plan/format.ts';
 import { formatError } from '../plan/format-error.ts';
 import type { OpenEnd } from '../plan/open-end.ts';
-import { headOf, recognise, type Source, type SourceEnd, type SourceTable } from '../sources/index.ts';
+import { newestIn, recognise, type Source, type SourceEnd, type SourceTable } from '../sources/index.ts';
 import type { Conversation } from './conversations.ts';
 import type { Brought } from './file-import.ts';
 import { endPlanFault } from './plan-fault.ts';
@@ -89,7 +89,7 @@ export async function continueConversation(
     copies.wrote(known.tape.session);
     copies.end();
     const now: Source = { ...source, ...(await reading.read()), at };
-    table.put([now], wrote.added > 0 ? headOf(store, wrote.session) : undefined);
+    table.put([now], newestIn(store));
     const { session, key, name, ids, others: beside } = known;
     const found = bothOf(known.before, reading.found({ counts: planned.counts, faults: [] }));
     const others = beside.flatMap(({ conversation, id }): Reconciled[] => {

@@ -10,7 +10,7 @@ import { type Cleaner, cleanerFor } from '../imported/cleaner.ts';
 import { knownSessionsIn } from '../imported/known-sessions.ts';
 import { ImportError } from '../lines/errors.ts';
 import type { ConversationPlan } from '../plan/plan.ts';
-import { headOf, type SourceTable } from '../sources/index.ts';
+import type { SourceTable } from '../sources/index.ts';
 import { continueConversation } from './continue-conversation.ts';
 import type { Conversation } from './conversations.ts';
 import { type FileError, type FileImport, importOf, isFileError } from './file-import.ts';
@@ -130,9 +130,7 @@ export async function importConversation(
         return ({ path }: FoundFile) => names.has(plan.files.get(path) ?? '');
       };
       const isBehind = filesOf(done.filter((one) => one.isBehind === true));
-      const wrote = done.findLast(({ added }) => added > 0);
-      const head = wrote && headOf(store, wrote.session);
-      await record(table, opened, { at: now(), isBehind, lacks: filesOf(lacking), head });
+      await record(store, table, opened, { at: now(), isBehind, lacks: filesOf(lacking) });
       if (lacking.length === 0) await rememberEnd(store, plan, { tool, done, opened, table });
     }
     const brought = opened.map((one) => importOf(one, plan, { done, concluded }));

@@ -3,7 +3,7 @@ import type { FoundFile } from '../discovery/index.ts';
 import type { Reconciled } from '../import/reconciled.ts';
 import { factsAt } from '../lines/index.ts';
 import type { SourcePlan, TranscriptTool } from '../plan/format.ts';
-import { isUnchanged, type Source, type SourceTable, type WrittenHead } from '../sources/index.ts';
+import { isUnchanged, newestIn, type Source, type SourceTable } from '../sources/index.ts';
 import { saveEnd } from './continue-conversation.ts';
 import { importOf } from './file-import.ts';
 import type { Opened } from './opened.ts';
@@ -21,20 +21,10 @@ function isRecorded({ facts }: FoundFile, source: Source): boolean {
 
 /** Records what was read of files, now that the tapes have it. */
 export async function record(
+  store: HomeStore,
   table: SourceTable,
   opened: readonly Opened[],
-  {
-    at,
-    isBehind,
-    lacks,
-    head,
-  }: {
-    readonly at: number;
-    readonly isBehind: IsFile;
-    readonly lacks: IsFile;
-    /** That of a session to which something was written; undefined where the tapes had all. */
-    readonly head: WrittenHead | undefined;
-  },
+  { at, isBehind, lacks }: { readonly at: number; readonly isBehind: IsFile; readonly lacks: IsFile },
 ): Promise<void> {
   for (const { file, seen, reading } of opened) {
     const { path, tool, session, main, role, project, first } = file;
@@ -54,7 +44,7 @@ export async function record(
     const before = seen.as === 'moved' || seen.as === 'compressed' ? seen.source.path : path;
     if (before !== path && factsAt(before) === undefined) table.remove(before);
   }
-  if (head !== undefined) table.put([], head);
+  table.put([], newestIn(store));
 }
 
 /** Records where the main file can be read on when it has grown. */
