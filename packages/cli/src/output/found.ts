@@ -78,7 +78,7 @@ function narrowedText({ by, files }: Narrowed): readonly string[] {
   const [first] = files;
   if (first === undefined) return [];
   const of = first.project === undefined ? 'names no directory' : `was in ${pathText(first.project)}`;
-  const why = by === '--project' ? `, whose session ${of}` : '';
+  const why = by.includes('--project') ? `, whose session ${of}` : '';
   const such = files.length === 1 ? ':' : ', such as';
   return [`${counted(files.length, 'file')} left out by ${by}${such} ${pathText(first.path)}${why}`];
 }
