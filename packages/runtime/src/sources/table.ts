@@ -1,9 +1,9 @@
 import type { HomeStore } from '@tapedeck/tape';
-import { isObject } from '@tapedeck/tape/internal';
 import { ImportError } from '../lines/errors.ts';
-import { appendLines, cannotRead, linesIn, reasonOf, replaceLines } from '../lines/index.ts';
+import { appendLines, reasonOf, replaceLines } from '../lines/index.ts';
 import { SourceEnds } from './ends.ts';
-import { rowOf, sourceIn, version } from './row.ts';
+import { asForgotten, conversationOf, dropped, type Kept, keptIn, noteForgotten } from './kept.ts';
+import { rowOf, version } from './row.ts';
 import type { Source } from './source.ts';
 import { isThere, type WrittenHead } from './written-head.ts';
 
@@ -246,11 +246,6 @@ function headRow(head: WrittenHead): object {
   return { v: version, head };
 }
 
-/** What stays of the sources when all that was read is dropped. */
-function* dropped(byPath: ReadonlyMap<string, Source>): Generator<readonly [string, Source]> {
-  for (const [path, source] of byPath) if (source.forgottenAt !== undefined) yield [path, source];
-}
-
 function index({ path, tool, session }: Source, bySession: Map<string, Set<string>>): void {
   const id = `${tool} ${session}`;
   const paths = bySession.get(id) ?? new Set();
@@ -258,100 +253,3 @@ function index({ path, tool, session }: Source, bySession: Map<string, Set<strin
   bySession.set(id, paths.add(path));
 }
 
-function conversationOf({ tool, main }: Pick<Source, 'tool' | 'main'>): string {
-  return `${tool} ${main}`;
-}
-
-function noteForgotten(source: Source, forgotten: Map<string, number>): void {
-  if (source.forgottenAt !== undefined) forgotten.set(conversationOf(source), source.forgottenAt);
-}
-
-/**
- * A source as one that is not to be taken, if its conversation is not: an import that was under way when that was forgotten can
- * write what it read of it behind that. Pure.
- */
-function asForgotten(source: Source, forgotten: ReadonlyMap<string, number>): Source {
-  const forgottenAt = source.forgottenAt ?? forgotten.get(conversationOf(source));
-  if (forgottenAt === undefined) return source;
-  const { project: _, first: __, ...rest } = source;
-  return { ...rest, forgottenAt };
-}
-
-interface Kept {
-  readonly byPath: Map<string, Source>;
-  readonly forgotten: Map<string, number>;
-  readonly lines: number;
-  readonly searched: number | undefined;
-  readonly ignored: ReadonlyMap<string, string>;
-  /** Whether a line says more of a conversation that is not to be taken than that. */
-  readonly isLate: boolean;
-  readonly head: WrittenHead | undefined;
-}
-
-function keptIn(file: string): Kept {
-  let byPath = new Map<string, Source>();
-  const forgotten = new Map<string, number>();
-  const ignored = new Map<string, string>();
-  let searched: number | undefined;
-  let head: WrittenHead | undefined;
-  let lines = 0;
-  for (const line of readLines(file)) {
-    if (line === '') continue;
-    lines += 1;
-    const value = parsed(line);
-    if (Array.isArray(value)) {
-      const source = sourceIn(value);
-      if (source === undefined) continue;
-      noteForgotten(source, forgotten);
-      const { size } = byPath;
-      byPath.set(source.path, source);
-      if (byPath.size === size) {
-        // A later line of the path: what was read last is at the end.
-        byPath.delete(source.path);
-        byPath.set(source.path, source);
-      }
-    } else if (isObject(value) && value.v === version) {
-      if (typeof value.searched === 'number') searched = value.searched;
-      if (typeof value.ignored === 'string') {
-        if (typeof value.by === 'string') ignored.set(value.ignored, value.by);
-        else ignored.delete(value.ignored);
-      }
-      if (isHead(value.head)) head = value.head;
-      if (value.dropped === true) {
-        byPath = new Map(dropped(byPath));
-        head = undefined;
-      }
-      const gone = typeof value.removed === 'string' ? byPath.get(value.removed) : undefined;
-      if (gone !== undefined && !forgotten.has(conversationOf(gone))) byPath.delete(gone.path);
-    }
-  }
-  // Whichever line came last: an import can have been under way when its source was forgotten.
-  let isLate = false;
-  for (const [path, source] of forgotten.size > 0 ? byPath : []) {
-    const said = asForgotten(source, forgotten);
-    isLate ||= said !== source && source.forgottenAt === undefined;
-    byPath.set(path, said);
-  }
-  return { byPath, forgotten, lines, searched, ignored, isLate, head };
-}
-
-function isHead(value: unknown): value is WrittenHead {
-  if (!isObject(value)) return false;
-  return typeof value.id === 'string' && Number.isSafeInteger(value.seq) && typeof value.hash === 'string';
-}
-
-function parsed(line: string): unknown {
-  try {
-    return JSON.parse(line);
-  } catch {
-    return undefined;
-  }
-}
-
-function readLines(file: string): readonly string[] {
-  try {
-    return linesIn(file);
-  } catch (cause) {
-    throw cannotRead(file, reasonOf(cause), cause);
-  }
-}
