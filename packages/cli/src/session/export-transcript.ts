@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname } from 'node:path';
 import type { ExportOptions } from '@tapedeck/runtime';
 import type { Transcript, TranscriptForm } from '@tapedeck/runtime/internal';
 import { TapeError } from '@tapedeck/tape';
@@ -11,6 +11,7 @@ import { shellLine } from '../escape.ts';
 import { counted } from '../output/counted.ts';
 import { counting, withProgress } from '../output/progress.ts';
 import { type Exporting, printed, withheldText } from './export-form.ts';
+import { knownSources } from './known-sources.ts';
 
 /** What is exported. Without a file, it goes to where the program looks for its transcripts, or is printed. */
 export interface ExportingTranscript extends Exporting {
@@ -95,9 +96,9 @@ async function record(
   { id: session, project }: Transcript,
   { io, home }: Context,
 ): Promise<void> {
-  const { claudeCode, ImportError, recordExport, SourceTable } = await import('@tapedeck/runtime/import');
+  const { claudeCode, ImportError, recordExport } = await import('@tapedeck/runtime/import');
   try {
-    const table = SourceTable.open(join(home.dir, 'sources.jsonl'));
+    const table = await knownSources(home);
     const place = { env: io.env, home: userHome(io) };
     await recordExport(table, claudeCode, { path, session, project }, place);
   } catch (error) {

@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import { redactIn } from '../config/redact.ts';
 import type { Context } from '../context.ts';
 import { commandLine, shellLine } from '../escape.ts';
@@ -6,6 +5,7 @@ import { exit } from '../exit.ts';
 import { counted } from '../output/counted.ts';
 import { erasing, whileShown } from '../output/progress.ts';
 import { type Holding, holdingsOf, idOf, inTurn, isSame, leftIn, type Origin } from './holdings.ts';
+import { knownSources } from './known-sources.ts';
 import { sourcesMeant } from './sources-meant.ts';
 import { contentLeft, mayContain, trafficOf } from './traffic.ts';
 import type { UnreadRecords } from './unread-records.ts';
@@ -29,8 +29,8 @@ export async function forgetSource(
   context: Context,
 ): Promise<number> {
   const { io, home, reading, writing, answer, status, inHome } = context;
-  const { cleanerFor, SourceTable } = await import('@tapedeck/runtime/import');
-  const table = SourceTable.open(join(home.dir, 'sources.jsonl'));
+  const { cleanerFor } = await import('@tapedeck/runtime/import');
+  const table = await knownSources(home);
   const { sources, origins } = await sourcesMeant(named, table, context);
   await (dryRun ? reading : writing)(async (store) => {
     const { filedIn, originOf, takeUnread } = await import('./unread-records.ts');

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import type { Discovery, FileImport, Problem, SourceTable } from '@tapedeck/runtime/import';
 import type { HomeStore } from '@tapedeck/tape';
@@ -16,7 +16,7 @@ import { withProgress } from '../output/progress.ts';
 import { agrees, canAsk } from '../question.ts';
 import { bytesOf, forgottenSource, foundByTool, type Pending, parted } from './conversations.ts';
 import { sayDone, sayFound } from './found-answer.ts';
-import { dropUnlessHere } from './known-sources.ts';
+import { dropUnlessHere, knownSources } from './known-sources.ts';
 import { namedPaths } from './named-path.ts';
 
 /** What of the transcripts on this machine to import. */
@@ -35,9 +35,9 @@ export interface Wanted {
 /** Finds transcripts, imports what is new in them, and prints a line per tool. Returns 1 if some were left out. */
 export async function importFound(wanted: Wanted, context: Context): Promise<number> {
   const { io, home, options } = context;
-  const { conversationsIn, isRead, markSessionsGone, SourceTable } = await import('@tapedeck/runtime/import');
+  const { conversationsIn, isRead, markSessionsGone } = await import('@tapedeck/runtime/import');
   const { isGone } = await import('@tapedeck/runtime/internal');
-  const table = SourceTable.open(join(home.dir, 'sources.jsonl'));
+  const table = await knownSources(home);
   if (await dropUnlessHere(table, context))
     context.status('The tapes are older than what the home knows of transcripts: all are read again');
   const found = await find(wanted, table, context);

@@ -1,6 +1,13 @@
+import { join } from 'node:path';
 import type { SourceTable } from '@tapedeck/runtime/import';
 import type { Context } from '../context.ts';
-import { hasDatabase } from '../home.ts';
+import { type Home, hasDatabase } from '../home.ts';
+
+/** What a home knows of transcripts. */
+export async function knownSources({ dir }: Pick<Home, 'dir'>): Promise<SourceTable> {
+  const { SourceTable } = await import('@tapedeck/runtime/import');
+  return SourceTable.open(join(dir, 'sources.jsonl'));
+}
 
 /**
  * Drops what a home knows of transcripts if its tapes are older than that. Opens the home only if something is known.

@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import type { FoundFile, Retention } from '@tapedeck/runtime/import';
 import type { Expiring } from '@tapedeck/runtime/internal';
 import { TapeError } from '@tapedeck/tape';
@@ -10,7 +9,7 @@ import { bytesText } from '../output/refused.ts';
 import type { Style } from '../terminal/style.ts';
 import { isoDay, relativeTime } from '../terminal/time.ts';
 import { rowsOf } from './checked.ts';
-import { dropUnlessHere } from './known-sources.ts';
+import { dropUnlessHere, knownSources } from './known-sources.ts';
 
 /** How the transcripts on this machine stand with the tapes of a home. */
 export interface Imports {
@@ -28,10 +27,9 @@ export interface Imports {
 /** What is known of imports; undefined when there was none, and there are no transcripts. */
 export async function importsOf(context: Context): Promise<Imports | undefined> {
   const { io, home } = context;
-  const file = join(home.dir, 'sources.jsonl');
-  const { SourceTable, transcriptTools } = await import('@tapedeck/runtime/import');
+  const { transcriptTools } = await import('@tapedeck/runtime/import');
   const { standingOf } = await import('@tapedeck/runtime/internal');
-  const table = SourceTable.open(file);
+  const table = await knownSources(home);
   try {
     await dropUnlessHere(table, context);
   } catch (error) {

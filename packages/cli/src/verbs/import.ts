@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
-import type { SourceTable, TranscriptFormat } from '@tapedeck/runtime/import';
+import { resolve } from 'node:path';
+import type { TranscriptFormat } from '@tapedeck/runtime/import';
 import { isBundle } from '@tapedeck/tape/internal';
 import type { Answer, Context } from '../context.ts';
 import { describeError } from '../errors/describe.ts';
@@ -14,6 +14,7 @@ import { type Io, PipeClosed } from '../io.ts';
 import { parted } from '../session/conversations.ts';
 import { beginningOf, headOf, importBundle } from '../session/import-bundle.ts';
 import { importTranscript, type TranscriptChoices } from '../session/import-transcript.ts';
+import { knownSources } from '../session/known-sources.ts';
 import { namedPath } from '../session/named-path.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
@@ -125,7 +126,7 @@ export const importVerb: Verb = defineVerb({
       );
     }
     const [file = '', ...others] = files;
-    const how: How = { as, raw, strict, format: format as How['format'], table: await tableOf(context) };
+    const how: How = { as, raw, strict, format: format as How['format'], table: await knownSources(context.home) };
     if (others.length === 0) return await importFile(file, how, context);
     if (as !== undefined)
       throw new UsageError(`cannot import ${files.length} files as '${as}': it is the name of one session`, {
@@ -167,12 +168,6 @@ function sinceOf(since: string | undefined, now: number): number | undefined {
 
 interface How extends Omit<TranscriptChoices, 'format'> {
   readonly format: 'auto' | 'bundle' | TranscriptFormat;
-}
-
-/** What the home knows of transcripts. */
-async function tableOf({ home }: Pick<Context, 'home'>): Promise<SourceTable> {
-  const { SourceTable } = await import('@tapedeck/runtime/import');
-  return SourceTable.open(join(home.dir, 'sources.jsonl'));
 }
 
 /** Imports files one after the other, each with its receipt. Returns the exit code of the first that failed, as a whole or in part. */
