@@ -126,7 +126,13 @@ export const importVerb: Verb = defineVerb({
       );
     }
     const [file = '', ...others] = files;
-    const how: How = { as, raw, strict, format: format as How['format'], table: await knownSources(context.home) };
+    const how: How = {
+      as,
+      raw,
+      strict,
+      format: format as How['format'],
+      table: await knownSources(context.home),
+    };
     if (others.length === 0) return await importFile(file, how, context);
     if (as !== undefined)
       throw new UsageError(`cannot import ${files.length} files as '${as}': it is the name of one session`, {

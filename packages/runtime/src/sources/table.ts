@@ -252,4 +252,3 @@ function index({ path, tool, session }: Source, bySession: Map<string, Set<strin
   paths.delete(path);
   bySession.set(id, paths.add(path));
 }
-
