@@ -21,6 +21,8 @@ export function isThere(store: HomeStore, { id, seq, hash }: WrittenHead): boole
   const info = store.sessions.find(id);
   if (info?.lifecycle === 'purged') return true;
   if (info === undefined || info.head < seq) return false;
+  // Most imports come before anything else is written to it: nothing is read then.
+  if (info.head === seq) return info.headHash === hash;
   const [entry] = store.entries.read(id, { from: seq, to: seq });
   return entry?.hash === hash;
 }
