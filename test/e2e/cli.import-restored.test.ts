@@ -9,6 +9,8 @@ import { jsonl, person } from '../support/transcript.ts';
 function userWith(...sessions: readonly string[]) {
   const dir = tempDir();
   const home = tempHome();
+  const backups = tempDir();
+  const monday = backups.file('monday.db');
   const file = (session: string) => dir.file(`${session}.jsonl`);
   const write = (session: string, ...words: string[]) =>
     writeFileSync(
@@ -28,12 +30,16 @@ function userWith(...sessions: readonly string[]) {
     ...{ home, file, write, says },
     imports: async (...args: string[]) => json(await says('import', '--json', ...args)),
     folder: dir.path,
-    /** Puts an older copy of the database in its place, and leaves all else as it is. */
-    restore: (from: string) => {
+    backUp: async () => {
+      expect((await says('backup', monday)).code).toBe(0);
+    },
+    /** Puts that copy of the database in its place, and leaves all else as it is. */
+    restore: () => {
       for (const end of ['-wal', '-shm']) rmSync(home.file(`tape.db${end}`), { force: true });
-      copyFileSync(from, home.file('tape.db'));
+      copyFileSync(monday, home.file('tape.db'));
     },
     [Symbol.dispose]: () => {
+      backups[Symbol.dispose]();
       home[Symbol.dispose]();
       dir[Symbol.dispose]();
     },
@@ -42,10 +48,8 @@ function userWith(...sessions: readonly string[]) {
 
 test('behind an older copy of the database all that it lacks is imported again, and nothing twice', async () => {
   using user = userWith('s1', 's2', 's3', 's9');
-  using backups = tempDir();
   await user.imports(user.folder);
-  const monday = backups.file('monday.db');
-  expect((await user.says('backup', monday)).code).toBe(0);
+  await user.backUp();
   user.write('s1', 'one', 'two');
   user.write('s4', 'one');
   expect((await user.says('import', '--forget', user.file('s9'))).code).toBe(0);
@@ -54,7 +58,7 @@ test('behind an older copy of the database all that it lacks is imported again, 
   const views = async () =>
     await Promise.all(['s1', 's2', 's3', 's4'].map(async (one) => (await user.says('view', one)).stdout));
   const before = await views();
-  user.restore(monday);
+  user.restore();
   const table = readFileSync(user.home.file('sources.jsonl'), 'utf8');
   // Whatever only looks says what there is to read, and writes nothing.
   expect(json(await user.says('import', '--dry-run', '--json', user.folder)).tools).toMatchObject([
@@ -74,28 +78,24 @@ test('behind an older copy of the database all that it lacks is imported again, 
 
 test('an older copy is known also where the last import brought nothing', async () => {
   using user = userWith('s1');
-  using backups = tempDir();
   await user.imports(user.folder);
-  const monday = backups.file('monday.db');
-  expect((await user.says('backup', monday)).code).toBe(0);
+  await user.backUp();
   user.write('s1', 'one', 'two');
   user.write('s2', 'one');
   await user.imports(user.folder);
   rmSync(user.home.file('sources.jsonl'));
   expect(await user.imports(user.folder)).toMatchObject({ entries: 0 });
-  user.restore(monday);
+  user.restore();
   expect(await user.imports(user.folder)).toMatchObject({ entries: 3 });
 });
 
 test('so it is with one transcript that is named', async () => {
   using user = userWith('s1');
-  using backups = tempDir();
   await user.imports(user.folder);
-  const monday = backups.file('monday.db');
-  expect((await user.says('backup', monday)).code).toBe(0);
+  await user.backUp();
   user.write('s1', 'one', 'two');
   expect(await user.imports(user.file('s1'))).toMatchObject({ entries: 1 });
-  user.restore(monday);
+  user.restore();
   expect(await user.imports(user.file('s1'))).toMatchObject({ entries: 1, names: ['s1'] });
   expect(await user.imports(user.file('s1'))).toMatchObject({ entries: 0, files: [{ seen: 'unchanged' }] });
 });

@@ -122,7 +122,7 @@ describe('a redaction', () => {
   });
 
   const erasures = {
-    purge: (store: SqliteTapeStore) => store.sessions.purge('main', 'asked for'),
+    purge: (store: SqliteTapeStore) => store.sessions.purge('main', 'a request'),
     redact: (store: SqliteTapeStore) => store.entries.redact('main', 5, 'a key'),
   };
 

@@ -87,7 +87,7 @@ export async function importTranscript(
     return await writing(async (store) => {
       // Each record is garbage when it is on its tape.
       io.saveMemory(10);
-      const isAsked = as !== undefined || raw === true || strict === true;
+      const isAsked = raw === true || strict === true;
       const { done, here } = await withProgress(context, (progress) =>
         importNamed(store, conversation, {
           ...{ ...how, clean: clean ?? false, again: isAsked, now: () => io.now() },

@@ -9,7 +9,7 @@ const [newline, quote, backslash, u] = [0x0a, 0x22, 0x5c, 0x75];
 
 /**
  * The first line of a file with the beginnings of its texts alone, however long it is: what tool wrote a record is in its short
- * ones. One that has too many values for that is none.
+ * ones. A line that has too many values for that gives no record.
  */
 export class LineOutline {
   readonly #kept = Buffer.allocUnsafe(lineBytes);

@@ -40,7 +40,7 @@ export function placeClears(
 /** Puts a session back under the one that its program left, once it is below no other one that begins as it does. */
 export function placeClearAgain(store: HomeStore, info: SessionInfo, onConcluded: OnConcluded): void {
   const { clearedAt } = knownSessionsIn(store).of(info);
-  placeClears(store, { ...(clearedAt !== undefined && { clearedAt }) }, onConcluded);
+  if (clearedAt !== undefined) placeAround(store, Date.parse(clearedAt), onConcluded);
 }
 
 /** What is new at a time can change which others fit each other, as far as these are near to it. */

@@ -55,7 +55,7 @@ export function keptIn(file: string): Kept {
       }
       if (isHead(value.head)) head = value.head;
       if (value.dropped === true) {
-        byPath = new Map(dropped(byPath));
+        byPath = forgottenIn(byPath);
         head = undefined;
       }
       const gone = typeof value.removed === 'string' ? byPath.get(value.removed) : undefined;
@@ -73,8 +73,8 @@ export function keptIn(file: string): Kept {
 }
 
 /** The sources that stay when all that was read is dropped: those that were forgotten. Pure. */
-export function* dropped(byPath: ReadonlyMap<string, Source>): Generator<readonly [string, Source]> {
-  for (const [path, source] of byPath) if (source.forgottenAt !== undefined) yield [path, source];
+export function forgottenIn(byPath: ReadonlyMap<string, Source>): Map<string, Source> {
+  return new Map([...byPath].filter(([, { forgottenAt }]) => forgottenAt !== undefined));
 }
 
 /** What a conversation of a tool is known by. Pure. */

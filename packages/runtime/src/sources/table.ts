@@ -2,7 +2,7 @@ import type { HomeStore } from '@tapedeck/tape';
 import { ImportError } from '../lines/errors.ts';
 import { appendLines, reasonOf, replaceLines } from '../lines/index.ts';
 import { SourceEnds } from './ends.ts';
-import { asForgotten, conversationOf, dropped, type Kept, keptIn, noteForgotten } from './kept.ts';
+import { asForgotten, conversationOf, forgottenIn, type Kept, keptIn, noteForgotten } from './kept.ts';
 import { rowOf, version } from './row.ts';
 import type { Source } from './source.ts';
 import { isThere, type WrittenHead } from './written-head.ts';
@@ -158,7 +158,7 @@ export class SourceTable {
    */
   dropUnlessIn(store: HomeStore | undefined): boolean {
     if (this.#head === undefined || (store !== undefined && isThere(store, this.#head))) return false;
-    this.#byPath = new Map(dropped(this.#byPath));
+    this.#byPath = forgottenIn(this.#byPath);
     this.#bySession = undefined;
     this.#head = undefined;
     this.#hasDropped = true;

@@ -64,9 +64,10 @@ export async function importConversation(
   if (table !== undefined) knownSessionsIn(store).keepIn(table.sessionsFile);
   table?.dropUnlessIn(store);
   if (!isReadTool(tool)) throw new TypeError(`transcripts of ${tool.title} are not read`);
-  if (again !== true && files.every((file) => isRead(file, table)))
-    return files.map((file) => ({ file, seen: 'unchanged' }));
+  // The table says nothing of a session that gets a name of its own.
   const mayGoOn = table !== undefined && again !== true && how.as === undefined;
+  if (mayGoOn && files.every((file) => isRead(file, table)))
+    return files.map((file) => ({ file, seen: 'unchanged' }));
   const held = mayGoOn ? await heldFiles(files, table) : undefined;
   if (mayGoOn && held !== undefined) {
     recordHeld(table, held, now());
