@@ -132,6 +132,12 @@ describe('a session that a program began behind a /clear', () => {
     expect(edgesAfter(resumed, two)).toEqual({ 's-one': undefined, 's-two': 's-one' });
   });
 
+  test('is under it also where the next message began to wait before that session had ended', () => {
+    const waits = { type: 'queue-operation', operation: 'enqueue', sessionId: 's-one', timestamp: at(5_010) };
+    const left = [...one.slice(0, -1), { ...waits, content: 'Go on' }, ...one.slice(-1)];
+    expect(edgesAfter(left, two)).toEqual({ 's-one': undefined, 's-two': 's-one' });
+  });
+
   test('says nothing yet behind the /clear, and is under it all the same', () => {
     expect(edgesAfter(one, two.slice(0, 1))).toEqual({ 's-one': undefined, 's-two': 's-one' });
   });
