@@ -106,14 +106,14 @@ test('the command line loads the runtime, the AI SDK, zod and yaml only where it
     'packages/cli/src/config/home.ts',
     'packages/cli/src/config/value.ts',
     'packages/cli/src/demo.ts',
+    'packages/cli/src/forget/recorded-content.ts',
+    'packages/cli/src/forget/remember.ts',
+    'packages/cli/src/forget/unread-records.ts',
     'packages/cli/src/lineage.ts',
     'packages/cli/src/mcp/tools.ts',
     'packages/cli/src/output/lanes.ts',
     'packages/cli/src/session/derived-edges.ts',
     'packages/cli/src/session/mend.ts',
-    'packages/cli/src/session/recorded-content.ts',
-    'packages/cli/src/session/remember-forgotten.ts',
-    'packages/cli/src/session/unread-records.ts',
     'packages/cli/src/verbs/status.ts',
   ]);
   // And those files are loaded where they are needed.

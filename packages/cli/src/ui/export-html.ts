@@ -1,12 +1,12 @@
 import type { HomeStore, Redact, Secret } from '@tapedeck/tape';
 import { saveText } from '@tapedeck/tape/internal';
 import type { Context } from '../context.ts';
+import { printed, withheldText } from '../export/form.ts';
 import { counted } from '../output/counted.ts';
 import { withProgress } from '../output/progress.ts';
 import { packageVersion } from '../package-file.ts';
 import { type Checked, fitting, type Scope, wholeJson } from '../page/page.ts';
 import { checkJson } from '../session/checked.ts';
-import { printed, withheldText } from '../session/export-form.ts';
 import { needSession } from '../session/place.ts';
 import { htmlFile } from './html-file.ts';
 

@@ -10,6 +10,9 @@ import {
 import { isObject } from '@tapedeck/tape/internal';
 import { normalise } from '@tapedeck/tape/store';
 import type { Context } from '../context.ts';
+import { callerPrefix, type LoggedLine, readDraft } from '../copied/draft-line.ts';
+import { CopiedLog, type Planned } from '../copied/log.ts';
+import { placed } from '../copied/placed.ts';
 import { UsageError } from '../errors/kinds.ts';
 import { commandLine } from '../escape.ts';
 import { exit } from '../exit.ts';
@@ -18,12 +21,9 @@ import { createOptions } from '../options/create.ts';
 import { counted } from '../output/counted.ts';
 import { withProgress } from '../output/progress.ts';
 import { relative } from '../reference.ts';
-import { CopiedLog, type Planned } from '../session/copied-log.ts';
-import { callerPrefix, type LoggedLine, readDraft } from '../session/draft-line.ts';
 import { drained } from '../session/drained.ts';
 import { ensure } from '../session/ensure.ts';
 import { assertNoSlip } from '../session/meant.ts';
-import { placed } from '../session/placed.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
 export const append: Verb = defineVerb({

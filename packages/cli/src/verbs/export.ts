@@ -3,14 +3,14 @@ import type { ExportFormat } from '@tapedeck/runtime';
 import { secretsIn } from '@tapedeck/tape/internal';
 import { redactIn } from '../config/redact.ts';
 import { UsageError } from '../errors/kinds.ts';
+import { exportFolder } from '../export/folder.ts';
+import { exportForm } from '../export/form.ts';
+import { shownIo } from '../export/shown.ts';
+import { exportTranscript } from '../export/transcript.ts';
 import { stdinWord } from '../input.ts';
 import { counted } from '../output/counted.ts';
 import { withProgress } from '../output/progress.ts';
-import { exportFolder } from '../session/export-folder.ts';
-import { exportForm } from '../session/export-form.ts';
-import { exportTranscript } from '../session/export-transcript.ts';
 import { needSession, readPlace } from '../session/place.ts';
-import { shownIo } from '../session/shown-export.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
 /** `exportFormats` of the runtime, which only an export loads, behind the bundle. */

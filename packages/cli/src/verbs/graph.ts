@@ -73,7 +73,7 @@ export const graph: Verb = defineVerb({
     if (target !== undefined) {
       if (target === '' || target === stdinWord)
         throw new UsageError('cannot export the graph: name a file, which later exports continue');
-      const { exportGraph } = await import('../session/export-graph.ts');
+      const { exportGraph } = await import('../export/graph.ts');
       return await exportGraph(target, { follow: follow === true }, context);
     }
     const output = file === stdinWord ? undefined : file;

@@ -9,13 +9,13 @@ import { UsageError } from '../errors/kinds.ts';
 import { errorText } from '../errors/print.ts';
 import { jsonText, pathText } from '../escape.ts';
 import { exit } from '../exit.ts';
+import { beginningOf, headOf, importBundle } from '../import/bundle.ts';
+import { parted } from '../import/conversations.ts';
+import { knownSources } from '../import/known-sources.ts';
+import { namedPath } from '../import/named-path.ts';
+import { importTranscript, type TranscriptChoices } from '../import/transcript.ts';
 import { stdinWord, timeOf } from '../input.ts';
 import { type Io, PipeClosed } from '../io.ts';
-import { parted } from '../session/conversations.ts';
-import { beginningOf, headOf, importBundle } from '../session/import-bundle.ts';
-import { importTranscript, type TranscriptChoices } from '../session/import-transcript.ts';
-import { knownSources } from '../session/known-sources.ts';
-import { namedPath } from '../session/named-path.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
 export const importVerb: Verb = defineVerb({
@@ -105,7 +105,7 @@ export const importVerb: Verb = defineVerb({
     if (args.timer === true) throw new UsageError('cannot use --timer without --install or --uninstall');
     if (forget !== undefined) {
       if (files.length > 0) throw new UsageError(`cannot import and forget '${forget}' at once`);
-      const { forgetSource } = await import('../session/forget-source.ts');
+      const { forgetSource } = await import('../forget/forget.ts');
       return await forgetSource(forget, { dryRun }, context);
     }
     // With `--yes` a file that is named is what it is without: nothing is asked.
@@ -118,7 +118,7 @@ export const importVerb: Verb = defineVerb({
       if (files.includes(stdinWord)) throw new UsageError('cannot search stdin for transcripts');
       if (format !== 'auto' && format !== 'claude-code')
         throw new UsageError(`cannot search for files of the format ${format}: name each`);
-      const { importFound } = await import('../session/import-found.ts');
+      const { importFound } = await import('../import/found.ts');
       const from = sinceOf(since, context.io.now());
       return await importFound(
         { paths: files, tool, project, since: from, raw, strict, yes, dryRun },

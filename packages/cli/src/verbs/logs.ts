@@ -5,12 +5,12 @@ import type { Context } from '../context.ts';
 import { UsageError } from '../errors/kinds.ts';
 import { jsonText } from '../escape.ts';
 import { exit } from '../exit.ts';
+import { onChanges } from '../export/changes.ts';
 import { printArray, printLines } from '../output/array.ts';
 import { counted } from '../output/counted.ts';
 import type { WrittenLog } from '../output/log-folder.ts';
 import { withProgress } from '../output/progress.ts';
 import type { ShowProgress } from '../progress-line.ts';
-import { onChanges } from '../session/changes.ts';
 import { needSession } from '../session/place.ts';
 import { defineVerb, type Verb } from './verb.ts';
 

@@ -1,13 +1,18 @@
+/**
+ * Erases what was taken from a source, for `tape import --forget`: `sources-meant.ts` finds what the user named, `holdings.ts` the
+ * sessions that have content of it, also as copies, and `unread-records.ts` what its files have beyond the tapes, of which
+ * `remember.ts` keeps nothing but that it was forgotten. Imports `import`, `session` and what lies below.
+ */
 import { redactIn } from '../config/redact.ts';
 import type { Context } from '../context.ts';
 import { commandLine, shellLine } from '../escape.ts';
 import { exit } from '../exit.ts';
+import { knownSources } from '../import/known-sources.ts';
 import { counted } from '../output/counted.ts';
 import { erasing, whileShown } from '../output/progress.ts';
+import { contentLeft, mayContain, trafficOf } from '../session/traffic.ts';
 import { type Holding, holdingsOf, idOf, inTurn, isSame, leftIn, type Origin } from './holdings.ts';
-import { knownSources } from './known-sources.ts';
 import { sourcesMeant } from './sources-meant.ts';
-import { contentLeft, mayContain, trafficOf } from './traffic.ts';
 import type { UnreadRecords } from './unread-records.ts';
 
 /** What the redactions of a forgotten source say. */
@@ -34,7 +39,7 @@ export async function forgetSource(
   const { sources, origins } = await sourcesMeant(named, table, context);
   await (dryRun ? reading : writing)(async (store) => {
     const { filedIn, originOf, takeUnread } = await import('./unread-records.ts');
-    const { markForgotten, notInherited, rememberApart } = await import('./remember-forgotten.ts');
+    const { markForgotten, notInherited, rememberApart } = await import('./remember.ts');
     const filed = await filedIn(sources, table, context);
     const { look, content } = await holdingsOf(store, origins, filed.isWhole);
     const lookFor = async () => await whileShown(context, 'Looking for copies', look);

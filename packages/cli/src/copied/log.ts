@@ -1,10 +1,15 @@
+/**
+ * Copies what `tape log --jsonl` printed to another tape, for `tape append`: `draft-line.ts` reads a line, `log.ts` plans an entry
+ * for each, and `placed.ts` says where they come. What refers to positions refers to those of the copy (`references.ts`), what a
+ * rewind hides stays hidden (`places.ts`), and calls keep their results (`calls.ts`). Imports `input` and what lies below.
+ */
 import type { Draft, Json, Seq } from '@tapedeck/tape';
 import { isObject, isOmission, isPrune, omit, renderEntry } from '@tapedeck/tape/internal';
-import { CopiedCalls } from './copied-calls.ts';
-import { CopiedPlaces } from './copied-places.ts';
-import { omittedOf, prunedIn, statedIn, viewedIn } from './copied-references.ts';
-import { CopiedTask } from './copied-task.ts';
+import { CopiedCalls } from './calls.ts';
 import type { LoggedLine } from './draft-line.ts';
+import { CopiedPlaces } from './places.ts';
+import { omittedOf, prunedIn, statedIn, viewedIn } from './references.ts';
+import { CopiedTask } from './task.ts';
 
 /**
  * An entry of a copy, once it is known where the entries before it are: `at` tells the position of each by its number, from

@@ -1,5 +1,5 @@
 import type { Draft, Seq } from '@tapedeck/tape';
-import type { Planned } from './copied-log.ts';
+import type { Planned } from './log.ts';
 
 /** The entries of a batch, as they are appended after a position. */
 export interface Placed {

@@ -1,6 +1,6 @@
 import type { Draft, Json, JsonObject, Seq } from '@tapedeck/tape';
 import { isObject, omittedIn } from '@tapedeck/tape/internal';
-import type { CopiedPlaces } from './copied-places.ts';
+import type { CopiedPlaces } from './places.ts';
 
 /** What has references to positions, once it is known where the entries of a copy are. */
 type Referring<T> = (at: (entry: number) => Seq) => T;

@@ -1,3 +1,9 @@
+/**
+ * Takes in transcripts and bundles. `found.ts` takes what is found on this machine or in folders, and `found-answer.ts` prints
+ * what that is. `transcript.ts` takes a transcript that the user named, `bundle.ts` a bundle, and `last.ts` says how the
+ * transcripts stand with the tapes. What a file is, how far it was read and what becomes of its records, the runtime knows.
+ * Imports `session`, `config` and what lies below.
+ */
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { setImmediate } from 'node:timers/promises';

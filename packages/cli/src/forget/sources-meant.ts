@@ -7,7 +7,7 @@ import type { Context } from '../context.ts';
 import { NotFoundError, UsageError } from '../errors/kinds.ts';
 import { pathText } from '../escape.ts';
 import { hasDatabase } from '../home.ts';
-import { forgottenSource } from './conversations.ts';
+import { forgottenSource } from '../import/conversations.ts';
 import { idOf, isSame, leftIn, type Origin, originIn } from './holdings.ts';
 
 /** What a word names: conversations, and the files of them that are known. */

@@ -1,5 +1,5 @@
 import type { Draft, Seq } from '@tapedeck/tape';
-import { type CopiedPlaces, lastUpTo } from './copied-places.ts';
+import { type CopiedPlaces, lastUpTo } from './places.ts';
 
 /** Where a copy has the message after a line of the log. */
 interface Shown {

@@ -18,11 +18,11 @@ import { readAll } from '../input.ts';
 import { counted } from '../output/counted.ts';
 import { isLeftOut } from '../output/found.ts';
 import { withProgress } from '../output/progress.ts';
-import { importNamed } from './import-named.ts';
-import { receiptOf, receiptOfKnown } from './import-receipt.ts';
 import { leftOutBy, sayLeftOut } from './left-out.ts';
+import { importNamed } from './named.ts';
 import { notImported, notKnown, notYetRead } from './not-imported.ts';
 import { bounded, pipedContent } from './piped-content.ts';
+import { receiptOf, receiptOfKnown } from './receipt.ts';
 
 /** A transcript to import. */
 export interface Source {

@@ -1,3 +1,8 @@
+/**
+ * Writes sessions for other programs and for people: as transcripts of other agents (`transcript.ts`), as documents (`form.ts`),
+ * as a directory with a file for each session (`folder.ts`) and as a file of lineage (`graph.ts`). The runtime makes the texts.
+ * Imports `import`, `config` and what lies below.
+ */
 import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { ExportOptions } from '@tapedeck/runtime';
@@ -8,10 +13,10 @@ import { userHome } from '../config/searched.ts';
 import type { Context } from '../context.ts';
 import { systemFault } from '../errors/system-fault.ts';
 import { shellLine } from '../escape.ts';
+import { knownSources } from '../import/known-sources.ts';
 import { counted } from '../output/counted.ts';
 import { counting, withProgress } from '../output/progress.ts';
-import { type Exporting, printed, withheldText } from './export-form.ts';
-import { knownSources } from './known-sources.ts';
+import { type Exporting, printed, withheldText } from './form.ts';
 
 /** What is exported. Without a file, it goes to where the program looks for its transcripts, or is printed. */
 export interface ExportingTranscript extends Exporting {

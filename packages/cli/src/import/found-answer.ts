@@ -6,9 +6,9 @@ import { besideLines } from '../output/beside.ts';
 import { counted } from '../output/counted.ts';
 import { foundJson, foundText, importedText, type Narrowed, passedText } from '../output/found.ts';
 import { type Pending, parted, type ToolFound } from './conversations.ts';
-import { fileJson, importJson, receiptJson } from './import-receipt.ts';
-import { sayLines } from './import-transcript.ts';
 import { type LeftOut, leftOutBy, leftOutJson, sayLeftOut } from './left-out.ts';
+import { fileJson, importJson, receiptJson } from './receipt.ts';
+import { sayLines } from './transcript.ts';
 
 /** What a search found. */
 interface Finding {

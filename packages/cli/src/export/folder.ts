@@ -7,7 +7,7 @@ import { counted } from '../output/counted.ts';
 import { counting, withProgress } from '../output/progress.ts';
 import type { ShowProgress } from '../progress-line.ts';
 import { onChanges } from './changes.ts';
-import { withheldText } from './export-form.ts';
+import { withheldText } from './form.ts';
 
 /** Which session is written to a directory of sessions, and whether it is kept up to date. */
 export interface ExportingFolder {

@@ -7,7 +7,7 @@ import { UsageError } from '../errors/kinds.ts';
 import { commandLine } from '../escape.ts';
 import { counted } from '../output/counted.ts';
 import { withProgress } from '../output/progress.ts';
-import type { ImportChoices } from './import-transcript.ts';
+import type { ImportChoices } from './transcript.ts';
 
 /** Enough bytes to see whether a file is a bundle. */
 const headBytes = 64 * 1024;

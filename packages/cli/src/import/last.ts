@@ -6,9 +6,9 @@ import type { Context } from '../context.ts';
 import { pathText } from '../escape.ts';
 import { counted } from '../output/counted.ts';
 import { bytesText } from '../output/refused.ts';
+import { rowsOf } from '../session/checked.ts';
 import type { Style } from '../terminal/style.ts';
 import { isoDay, relativeTime } from '../terminal/time.ts';
-import { rowsOf } from './checked.ts';
 import { dropUnlessHere, knownSources } from './known-sources.ts';
 
 /** How the transcripts on this machine stand with the tapes of a home. */

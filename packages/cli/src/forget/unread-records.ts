@@ -16,8 +16,8 @@ import { readConversation, wholeDraft, withoutContent } from '@tapedeck/runtime/
 import type { Draft } from '@tapedeck/tape';
 import { userHome } from '../config/searched.ts';
 import type { Context } from '../context.ts';
+import { bytesOf } from '../import/conversations.ts';
 import { withProgress } from '../output/progress.ts';
-import { bytesOf } from './conversations.ts';
 import { idOf, type Origin } from './holdings.ts';
 import type { RecordedContent } from './recorded-content.ts';
 

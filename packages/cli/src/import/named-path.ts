@@ -5,7 +5,7 @@ import { isBundle } from '@tapedeck/tape/internal';
 import { NotFoundError } from '../errors/kinds.ts';
 import { commandLine } from '../escape.ts';
 import type { Io } from '../io.ts';
-import { headOf } from './import-bundle.ts';
+import { headOf } from './bundle.ts';
 
 /** A path that the user named, and what is there. */
 interface NamedPath {
