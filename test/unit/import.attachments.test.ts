@@ -87,6 +87,23 @@ test('a turn of the system stays behind its prompt, from the snapshot on that te
   ]);
 });
 
+test.each([
+  ['a turn of its own is behind the results', { hostsOwnTurn: true }, 'Waited\nA hook'],
+  ['none is a turn of the system with the others', {}, 'A hook\nWaited'],
+])('a prompt that waited and has %s', (_, more, behind) => {
+  const ofSystem = { renderedRole: 'system' };
+  const { said } = imported(
+    person({ uuid: 'u1' }, 'Read it'),
+    attached('p1', 'u1', { type: 'prompt_snapshot', tools: [], systemTurns: true }),
+    model({ uuid: 'a1', parent: 'p1' }, [calls('c1')]),
+    person({ uuid: 'r1', parent: 'a1' }, [returns('c1', 'one')]),
+    attached('x1', 'r1', { type: 'hook_additional_context' }, rendered('A hook', ofSystem)),
+    attached('q1', 'x1', { type: 'queued_command', ...more }, rendered('Waited', ofSystem)),
+    model({ uuid: 'a2', parent: 'q1' }, [says('Done.')]),
+  );
+  expect(said[2]).toBe(`user: result c1\none\n${behind}`);
+});
+
 test('what is attached to one of several results follows all of them, on whichever branch it is', () => {
   const { said } = imported(
     person({ uuid: 'u1' }, 'Read both'),

@@ -34,6 +34,14 @@ export function isQueued({ type, attachment }: JsonObject): boolean {
 }
 
 /**
+ * Whether the model gets what waited as words of the user, behind the results before it, where it gets reminders as turns of the
+ * system: 2.1.332 does so, and 2.1.330 did not.
+ */
+export function hasOwnTurn({ attachment }: JsonObject): boolean {
+  return isObject(attachment) && attachment.hostsOwnTurn === true;
+}
+
+/**
  * Whether requests have turns of the system, as a snapshot of one says; undefined for any other record. Newer models take such
  * turns behind a prompt, in place of reminders before it.
  */

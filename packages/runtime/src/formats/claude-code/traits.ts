@@ -2,7 +2,7 @@ import type { JsonObject } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import { exact } from '../../plan/exact.ts';
 import { text } from '../../plan/text.ts';
-import { isGiven, isQueued, systemTurnsIn } from './attachments.ts';
+import { hasOwnTurn, isGiven, isQueued, systemTurnsIn } from './attachments.ts';
 import { blocksOf, isBlank } from './blocks.ts';
 
 /** What is asked of each record more than once: it is kept, so that the content of a record need not be. */
@@ -51,7 +51,7 @@ function traitsOf(raw: JsonObject): Traits {
     isSummary: type === 'user' && raw.isCompactSummary === true && !isOfEnd(raw),
     isQueued: isQueued(raw),
     isGiven: isGiven(raw),
-    isOfSystem: raw.renderedRole === 'system',
+    isOfSystem: raw.renderedRole === 'system' && !hasOwnTurn(raw),
     systemTurns: systemTurnsIn(raw),
     isMeta: raw.isMeta === true,
     isApiError: raw.isApiErrorMessage === true,
