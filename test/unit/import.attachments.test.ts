@@ -93,15 +93,17 @@ test.each([
 ])('a prompt that waited and has %s', (_, more, behind) => {
   const ofSystem = { renderedRole: 'system' };
   const { said } = imported(
-    person({ uuid: 'u1' }, 'Read it'),
+    person({ uuid: 'u1' }, 'Read both'),
     attached('p1', 'u1', { type: 'prompt_snapshot', tools: [], systemTurns: true }),
-    model({ uuid: 'a1', parent: 'p1' }, [calls('c1')]),
+    model({ uuid: 'a1', parent: 'p1', id: 'm' }, [calls('c1')]),
+    model({ uuid: 'a2', parent: 'a1', id: 'm' }, [calls('c2')]),
     person({ uuid: 'r1', parent: 'a1' }, [returns('c1', 'one')]),
     attached('x1', 'r1', { type: 'hook_additional_context' }, rendered('A hook', ofSystem)),
-    attached('q1', 'x1', { type: 'queued_command', ...more }, rendered('Waited', ofSystem)),
-    model({ uuid: 'a2', parent: 'q1' }, [says('Done.')]),
+    person({ uuid: 'r2', parent: 'a2' }, [returns('c2', 'two')]),
+    attached('q1', 'r2', { type: 'queued_command', ...more }, rendered('Waited', ofSystem)),
+    model({ uuid: 'a3', parent: 'q1' }, [says('Done.')]),
   );
-  expect(said[2]).toBe(`user: result c1\none\n${behind}`);
+  expect(said[2]).toBe(`user: result c1\none\nresult c2\ntwo\n${behind}`);
 });
 
 test('what is attached to one of several results follows all of them, on whichever branch it is', () => {

@@ -19,6 +19,8 @@ export interface Traits {
   readonly isGiven: boolean;
   /** Whether the model got it as a turn of the system, if its requests have those. */
   readonly isOfSystem: boolean;
+  /** Whether it is a prompt that waited, which the model got before those. */
+  readonly hasOwnTurn: boolean;
   /** Of a snapshot: whether the requests from it on have turns of the system. */
   readonly systemTurns: boolean | undefined;
   /** Whether the user did not type it. */
@@ -51,7 +53,8 @@ function traitsOf(raw: JsonObject): Traits {
     isSummary: type === 'user' && raw.isCompactSummary === true && !isOfEnd(raw),
     isQueued: isQueued(raw),
     isGiven: isGiven(raw),
-    isOfSystem: raw.renderedRole === 'system' && !hasOwnTurn(raw),
+    isOfSystem: raw.renderedRole === 'system',
+    hasOwnTurn: hasOwnTurn(raw),
     systemTurns: systemTurnsIn(raw),
     isMeta: raw.isMeta === true,
     isApiError: raw.isApiErrorMessage === true,

@@ -121,7 +121,8 @@ export function turnsOf(
 
 /**
  * The turns in the order in which the model got them: Claude Code writes what is attached to a prompt behind it, and sends it
- * before the prompt, right behind the last answer or result. What it sends as a turn of the system stays behind the prompt.
+ * before the prompt, right behind the last answer or result. What it sends as a turn of the system stays behind the prompt, and
+ * behind one that waited and has a turn of its own.
  */
 function asGiven(turns: readonly TranscriptTurn[], before: boolean | undefined): TranscriptTurn[] {
   const ordered: TranscriptTurn[] = [];
@@ -137,7 +138,11 @@ function asGiven(turns: readonly TranscriptTurn[], before: boolean | undefined):
   let hasSystemTurns = before ?? turns.map(systemTurnsOf).find((one) => one !== undefined) ?? false;
   for (const turn of turns) {
     hasSystemTurns = systemTurnsOf(turn) ?? hasSystemTurns;
-    if (isAttached(turn)) (hasSystemTurns && isOfSystem(turn) ? ofSystem : ordered).push(turn);
+    if (hasSystemTurns && hasOwnTurn(turn)) {
+      // What a hook said of one of several results is before the others, which it follows.
+      ofSystem = [...takenOfSystem(ordered), ...ofSystem];
+      ordered.push(turn);
+    } else if (isAttached(turn)) (hasSystemTurns && isOfSystem(turn) ? ofSystem : ordered).push(turn);
     else if (turn.kind === 'aside' || isPrompt(turn)) prompts.push(turn);
     else {
       endRun();
@@ -154,6 +159,18 @@ function systemTurnsOf(turn: TranscriptTurn): boolean | undefined {
 
 function isOfSystem(turn: TranscriptTurn): boolean {
   return turn.kind === 'user' && turn.record.traits.isOfSystem;
+}
+
+function hasOwnTurn(turn: TranscriptTurn): boolean {
+  return turn.kind === 'user' && turn.record.traits.hasOwnTurn;
+}
+
+/** Takes the turns of the system since the last answer out of a list. */
+function takenOfSystem(ordered: TranscriptTurn[]): readonly TranscriptTurn[] {
+  const answer = ordered.findLastIndex(({ kind }) => kind === 'assistant');
+  const since = ordered.splice(answer + 1);
+  ordered.push(...since.filter((turn) => !isOfSystem(turn)));
+  return since.filter(isOfSystem);
 }
 
 function isAttached(turn: TranscriptTurn): boolean {
