@@ -197,6 +197,22 @@ test('the receipt of a bundle whose session was deleted says how to bring it bac
   );
 });
 
+test('a bundle that brings nothing since its session was deleted or purged here says so', async () => {
+  using home = tempHome();
+  using dir = tempDir();
+  home.session('main', user('One'));
+  const bundle = dir.file('main.tape');
+  await home.here(['export', 'main', '-o', bundle]);
+  const importing = async () => (await home.here(['import', bundle])).stdout;
+  expect(await importing()).toBe('main is here already: nothing to do\n');
+  const { id } = JSON.parse((await home.here(['delete', 'main', '--json'])).stdout) as { id: string };
+  expect(await importing()).toBe(
+    `main was deleted here: nothing was imported (bring it back with: tape undo ${id})\n`,
+  );
+  await home.here(['purge', id]);
+  expect(await importing()).toBe('main was purged here, and stays so: nothing was imported\n');
+});
+
 test.runIf(atFullSize)('a message that no entry can hold says how large it was, and is counted', async () => {
   using home = tempHome();
   using dir = tempDir();

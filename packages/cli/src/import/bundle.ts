@@ -135,7 +135,7 @@ function textOf(
   { session, id, sessions, entries, lines, filled }: Adopted,
   gone: ReadonlyMap<string, Gone>,
 ): string {
-  if (entries === 0 && lines === 0 && filled === 0) return `${session} is here already: nothing to do`;
+  if (entries === 0 && lines === 0 && filled === 0) return nothingNewText(session, gone.get(id));
   const more = filled === 0 ? '' : `, and the content of ${counted(filled, 'entry', 'entries')}`;
   const of = sessions.filter(({ became }) => became !== 'same' && became !== 'kept');
   const named = of.length <= 1 ? '' : ` in ${counted(of.length, 'session')}`;
@@ -146,6 +146,14 @@ function textOf(
   const isAll = made.length === of.length && made.length <= namedMax && listed.length > 0;
   const back = isAll ? ` (undo with: ${undo})` : '';
   return `Imported ${session}: ${counted(entries, 'entry', 'entries')}${named}${more}${goneText(gone.get(id))}${back}`;
+}
+
+/** Says why a bundle brought nothing. A session that was deleted here, or purged, is in no list. */
+function nothingNewText(session: string, gone: Gone | undefined): string {
+  if (gone === undefined) return `${session} is here already: nothing to do`;
+  return gone.lifecycle === 'purged'
+    ? `${session} was purged here, and stays so: nothing was imported`
+    : `${session} was deleted here: nothing was imported (bring it back with: ${commandLine('undo', [gone.id])})`;
 }
 
 /** What became of a session that was deleted where it comes from. */
