@@ -298,7 +298,7 @@ function recordsOf(journal: Journal): number {
 function lostDatabase(g: number): TapeError {
   return new TapeError(
     'GRAPH_DIVERGED',
-    `cannot begin a new database: the graph file beside it has ${g} lines of another one`,
+    `cannot begin a new database: the graph file beside it has ${g === 1 ? 'a line' : `${g} lines`} of another one`,
     { data: { g } },
   );
 }
