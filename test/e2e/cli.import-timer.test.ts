@@ -136,6 +136,26 @@ test.each([
   expect(removed).toMatchObject({ state: 'removed', other_home: two });
 });
 
+test.each([
+  ['systemd', { systemctl }],
+  ['launchd', { launchctl: 'exit 0' }],
+  ['cron', { crontab: table }],
+])('what removes the hook says that a timer is left, until that is removed: %s', async (_, programs) => {
+  using at = installDesk({ programs });
+  await at.run('--install', '--yes');
+  await at.run('--install', '--timer', '--yes');
+  expect((await at.run('--uninstall')).stderr).toBe('');
+  const left = 'A timer still starts an import each hour (remove it with: tape import --uninstall --timer)\n';
+  for (const stdout of [/^Removed from /, /: nothing to do$/m])
+    expect(await at.run('--uninstall', '--yes')).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(stdout),
+      stderr: left,
+    });
+  await at.run('--uninstall', '--timer', '--yes');
+  expect((await at.run('--uninstall', '--yes')).stderr).toBe('');
+});
+
 test('a table of cron that is no text in UTF-8 is refused, and stays as it is to the byte', async () => {
   using at = installDesk({
     programs: { crontab: 'case "$1" in -l) /bin/cat tab;; *) /bin/cat > tab;; esac' },

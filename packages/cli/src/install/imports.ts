@@ -50,7 +50,18 @@ async function installHook({ act, yes, dryRun }: Installation, context: Context)
   if (act === 'install' && hooksAreOff(place.read()))
     context.status(`Hooks are turned off in ${place.where} (disableAllHooks): nothing starts the import`);
   await say({ act, by: 'claude-code', places: [place.where], state, config, other, dryRun }, context);
+  if (act === 'uninstall' && state !== 'shown') sayTimer(context);
   return exit.done;
+}
+
+/** Says that a timer imports still: who wants no more imports may not think of it. */
+function sayTimer(context: Context): void {
+  if (!timersFor(context).some((timer) => timer.isWritten())) return;
+  context.status(
+    context.inHome(
+      'A timer still starts an import each hour (remove it with: tape import --uninstall --timer)',
+    ),
+  );
 }
 
 async function installTimer({ act, yes, dryRun }: Installation, context: Context): Promise<number> {
