@@ -177,6 +177,36 @@ test('a fork counts no inherited call, and a tree counts each call once', async 
   expect(tree.tree).not.toHaveProperty('cost');
 });
 
+test('a tree counts deleted sessions, and has one only above another one, under its ULID', async () => {
+  const store = openStore();
+  const main = store.sessions.open('main');
+  for (const [name, from] of [
+    ['left', 'main'],
+    ['above', 'main'],
+    ['below', 'above'],
+  ] as const) {
+    store.lineage.fork(from, { name });
+    store.entries.append(name, [answer(10)]);
+  }
+  const { id } = store.sessions.find('above') ?? { id: '' };
+  for (const name of ['left', 'above']) store.sessions.update(name, { lifecycle: 'destroyed' });
+  // The name is free: it is that of another session now.
+  store.lineage.fork('main', { name: 'left' });
+
+  const { children, tree } = await readUsage(store, main, { tree: true });
+
+  const shown = children.map(({ session, total, children: below }) => [
+    session,
+    total,
+    below.map((one) => one.session),
+  ]);
+  expect(shown).toEqual([
+    [id, 11, ['below']],
+    ['left', 0, []],
+  ]);
+  expect(tree).toMatchObject({ steps: 3, total: 33 });
+});
+
 test('calls that a rewind hides still count', async () => {
   using store = openStore();
   store.sessions.open('main');

@@ -23,7 +23,7 @@ export const usage: Verb = defineVerb({
     'redacted entries. Usage of inherited entries and of the sessions that wrote its summaries is shown separately. The columns ' +
     'do not overlap: input excludes cache reads and writes, output excludes reasoning. The window is the number of tokens of the ' +
     'last call, input and output together. A cost is shown if it was recorded with the call. ' +
-    'Deleted sessions are not listed, and count in the total. ' +
+    'Deleted sessions are not listed, and count in the total; --tree has one, as its ULID, where others below it are not deleted. ' +
     `Without a name a terminal shows the ${shownMax} newest sessions unless -n is given, and the total of all; elsewhere all are ` +
     'printed in the order of their creation.',
   examples: [

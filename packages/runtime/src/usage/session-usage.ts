@@ -1,5 +1,5 @@
 import type { SessionInfo, TapeStore } from '@tapedeck/tape';
-import { callOf, summarizerKind, totalOf, treeParentOf } from '@tapedeck/tape/internal';
+import { callOf, isDeleted, summarizerKind, totalOf, treeParentOf } from '@tapedeck/tape/internal';
 import type { ModelCalls } from '@tapedeck/tape/store';
 import { addUsage, noUsage, type Usage } from './usage.ts';
 
@@ -113,25 +113,40 @@ async function readOwn(
   return ownUsage(name, await store.sessions.calls({ session: id }));
 }
 
-/** A session and its parent. */
-type Listed = Pick<SessionInfo, 'id' | 'session' | 'parentId' | 'link'>;
+/** A session, its parent, and whether it is deleted. */
+type Listed = Pick<SessionInfo, 'id' | 'session' | 'parentId' | 'link' | 'lifecycle'>;
 
-/** The usage of a session with those below it, children in the order in which they are listed. Pure. */
-function usageTree(root: Listed, infos: readonly Listed[], calls: readonly ModelCalls[]): TreeUsage {
+/**
+ * The usage of a session with those below it, children in the order in which they are listed. A deleted one has its ULID in the
+ * place of its name, which is free, and is a child only where one below it is not deleted; its calls count. Pure.
+ */
+function usageTree(
+  root: Pick<SessionInfo, 'id' | 'session'>,
+  infos: readonly Listed[],
+  calls: readonly ModelCalls[],
+): TreeUsage {
   const byId = Map.groupBy(calls, ({ id }) => id);
   const listed = Map.groupBy(infos, (info) => treeParentOf(info).parentId);
-  const order = [root];
-  for (const { id } of order) order.push(...(listed.get(id) ?? []));
-  const made = new Map<string, TreeUsage>();
+  const order: { readonly id: string; readonly name: string; readonly isGone: boolean }[] = [
+    { id: root.id, name: root.session, isGone: false },
+  ];
+  for (const { id } of order)
+    for (const info of listed.get(id) ?? []) {
+      const isGone = isDeleted(info);
+      order.push({ id: info.id, name: isGone ? info.id : info.session, isGone });
+    }
+  const made = new Map<string, { readonly usage: TreeUsage; readonly isShown: boolean }>();
   // The last first: a session is made when all below it are.
-  for (const { id, session } of order.toReversed()) {
-    const own = ownUsage(session, byId.get(id));
-    const children = (listed.get(id) ?? []).flatMap((child) => made.get(child.id) ?? []);
+  for (const { id, name, isGone } of order.toReversed()) {
+    const own = ownUsage(name, byId.get(id));
+    const below = (listed.get(id) ?? []).flatMap((child) => made.get(child.id) ?? []);
+    const children = below.flatMap((child) => (child.isShown ? child.usage : []));
     const { steps, usage, total, cost } = own;
     const sum: UsageSum = { steps, usage, total, ...(cost !== undefined && { cost }) };
-    made.set(id, { ...own, children, tree: children.reduce((all, { tree }) => addSums(all, tree), sum) });
+    const tree = below.reduce((all, child) => addSums(all, child.usage.tree), sum);
+    made.set(id, { usage: { ...own, children, tree }, isShown: !isGone || children.length > 0 });
   }
-  return made.get(root.id) ?? { ...ownUsage(root.session), children: [], tree: noSum };
+  return made.get(root.id)?.usage ?? { ...ownUsage(root.session), children: [], tree: noSum };
 }
 
 /**
