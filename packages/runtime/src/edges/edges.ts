@@ -82,7 +82,9 @@ export function linkSessions(
     const written = parent === undefined ? undefined : sessionsOf(parent.key)?.session;
     // An older copy knows less of where its sessions belong.
     if (written === undefined || (isOlder && !placed.created)) continue;
-    const above = parentSession(store, plan, conversation, { session, written });
+    // A new branch is below the way that left it, though it may be forked from another one that has all of it.
+    const isNewBranch = kind === 'branch' && placed.created;
+    const above = isNewBranch ? written : parentSession(store, plan, conversation, { session, written });
     const edge = derived.get(key);
     placeBelow(store, { conversation, session, above }, edge && { ...edge, onConcluded });
   }

@@ -1,11 +1,15 @@
 import type { HomeStore, Seq } from '@tapedeck/tape';
 import { isDeleted, treeParentOf } from '@tapedeck/tape/internal';
+import { importedIn } from '../imported/imported.ts';
 import { isOf } from '../imported/origins.ts';
 import type { ConversationPlan, ImportPlan } from '../plan/plan.ts';
+import { callAt, sharedWith } from './fork-of.ts';
+import { isOfOtherWay } from './other-way.ts';
 
 /**
  * The session that is the parent of a conversation. A parent that went on here, or was rewritten, has several: what is below one
- * of them stays there, unless its result came to the one that this import wrote, and not to that.
+ * of them stays there, unless its result came to the one that this import wrote, and not to that. So it is where another copy of
+ * the file, which went on elsewhere, says that another conversation is the parent.
  * @param session that of the conversation
  * @param written the session of its parent to which this import wrote
  */
@@ -20,9 +24,28 @@ export function parentSession(
   const now = store.sessions.find(parentId);
   if (now === undefined || isDeleted(now) || now.session === written) return written;
   const over = plan.conversations.find(({ key }) => key === conversation.parent?.key);
-  if (over === undefined || !isOf(store, now.id, { plan, conversation: over })) return written;
+  const isOwn = over !== undefined && isOf(store, now.id, { plan, conversation: over });
+  if (!isOwn && !leadsTo(store, conversation, { now: now.session, written })) return written;
   const isThere = receivedIn(store, now.id, conversation) !== undefined;
-  return isThere || receivedIn(store, written, conversation) === undefined ? now.session : written;
+  if (!isThere && receivedIn(store, written, conversation) !== undefined) return written;
+  return isOwn || isOfOtherWay(store, plan, now) ? now.session : written;
+}
+
+/** Whether a session leads to a conversation as far as another one does: a branch leaves it as late, a subagent is called there. */
+function leadsTo(
+  store: HomeStore,
+  conversation: ConversationPlan,
+  { now, written }: { readonly now: string; readonly written: string },
+): boolean {
+  const { kind, parent } = conversation;
+  if (kind === 'branch') {
+    const common = (session: string) => sharedWith(store, { conversation, session, earlier: [] }).length;
+    return common(now) >= common(written);
+  }
+  const { call } = parent ?? {};
+  return (
+    kind === 'subagent' && call !== undefined && callAt(importedIn(store, now).shown, call) !== undefined
+  );
 }
 
 /** The position at which a session has the result of a subagent: that of the last writing of its draft. */

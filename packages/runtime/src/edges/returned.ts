@@ -9,6 +9,7 @@ import { keyOf } from '../imported/keys.ts';
 import { sourceOf } from '../imported/origins.ts';
 import { type ImportPlan, isAside } from '../plan/plan.ts';
 import { appendBeside } from './beside.ts';
+import { isOfOtherWay } from './other-way.ts';
 import { isRefusal } from './refusal.ts';
 
 /**
@@ -40,6 +41,7 @@ export function deleteReturned(
     if (info === undefined || !isUntouched(store, info, (child) => isAgentOf(store, plan, child))) return;
     const other = resemblance.showing(id, [...ids], clean);
     if (other === undefined) return;
+    if (isOfOtherWay(store, plan, info)) return;
     const own = store.entries.read(id, { own: true });
     if (haveAsides(store, ids, own)) deleteFor(store, id, other);
   };

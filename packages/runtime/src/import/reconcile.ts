@@ -98,7 +98,7 @@ export function reconcileOnce(
   if (as === undefined) deleteReturned(store, plan, sessions, clean);
   write(plan.conversations.slice(count));
   // Titles and reports are content of the source, too.
-  const isEarlier = olderTitles(store, plan, writer.done);
+  const isEarlier = olderTitles(store, plan, { done: writer.done, clean });
   for (const one of writer.done) {
     const isNothing = !one.created && one.added === 0;
     // The title of an older copy may be one that the session had before.
