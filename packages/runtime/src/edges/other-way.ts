@@ -6,12 +6,13 @@ import { spineOf } from '../imported/change.ts';
 import { resumedAs } from '../imported/copy-notes.ts';
 import { importedIn } from '../imported/imported.ts';
 import { isOf, sourceOf } from '../imported/origins.ts';
+import { keysOf } from '../plan/keys-of.ts';
 import { isStandIn } from '../plan/output.ts';
 import type { ImportPlan } from '../plan/plan.ts';
 
 /**
- * Whether a session is one of another file of its source, a copy of which went on elsewhere than the one that was read: it, or one
- * above it that has not all of it, shows something that this file lacks. What that other file says of it counts, too.
+ * Whether a session is of another file of its source, a copy that went on in another way than the one that was read, which does not
+ * say what becomes of it then: it, or one above it that does not show all of it, shows something that this file lacks.
  */
 export function isOfOtherWay(store: HomeStore, plan: ImportPlan, session: SessionInfo): boolean {
   const source = sourceOf(plan.format, plan.session);
@@ -19,12 +20,9 @@ export function isOfOtherWay(store: HomeStore, plan: ImportPlan, session: Sessio
   for (let at: SessionInfo | undefined = session; at !== undefined && !seen.has(at.id); ) {
     if (copiesIn(store).sourceOf(at.id) !== source) return false;
     seen.add(at.id);
-    const isIt = !isDeleted(at) && hasOther(store, plan, at);
-    if (
-      isIt &&
-      (at === session || resemblanceIn(store).showing(session.id, [at.id], undefined) === undefined)
-    )
-      return true;
+    const { id } = at;
+    const hasIt = () => id !== session.id && resemblanceIn(store).showing(session.id, [id], undefined);
+    if (!isDeleted(at) && hasOther(store, plan, at) && !hasIt()) return true;
     at = store.sessions.find(treeParentOf(at).parentId ?? '');
   }
   return false;
@@ -40,14 +38,4 @@ function hasOther(store: HomeStore, plan: ImportPlan, { id, base, session }: Ses
   return spineOf(importedIn(store, session).shown).some(
     ({ seq, key }) => seq > from && !keys.has(key) && !isStandIn(key),
   );
-}
-
-/** The keys of all that a source has. */
-const keysOfAll = new WeakMap<ImportPlan, ReadonlySet<string>>();
-
-function keysOf(plan: ImportPlan): ReadonlySet<string> {
-  const spines = plan.conversations.map(({ spine }) => spine);
-  const known = keysOfAll.get(plan) ?? new Set(spines.flatMap((spine) => spine.map(({ key = '' }) => key)));
-  keysOfAll.set(plan, known);
-  return known;
 }

@@ -15,7 +15,8 @@ import { isRefusal } from './refusal.ts';
 /**
  * Deletes the sessions of branches that are none any more: the user has returned to the end of one, and gone on from there, or
  * a record that the file lacked has led elsewhere what it shows, so that other sessions of the source show all of it. One that
- * has anything else stays: an entry of a run or of a person, a child that is no subagent of the plan, another name.
+ * has anything else stays: an entry of a run or of a person, a child that is no subagent of the plan, another name. So does one
+ * that another copy of the file has still.
  * @param sessions the sessions of the plan
  * @param clean what this import replaces: an earlier one may have kept it, or the other way round
  */

@@ -1,8 +1,9 @@
-import type { Draft, Entry, HomeStore, Seq } from '@tapedeck/tape';
+import type { Entry, HomeStore, Seq } from '@tapedeck/tape';
 import { begins } from '../imported/blocks.ts';
 import { type Change, isSame, spineOf } from '../imported/change.ts';
 import { resumedAs } from '../imported/copy-notes.ts';
 import type { Imported, Shown } from '../imported/imported.ts';
+import { keysOf } from '../plan/keys-of.ts';
 import { wholeDraft } from '../plan/later-draft.ts';
 import { isStandIn } from '../plan/output.ts';
 import { type ConversationPlan, type ImportPlan, isAside } from '../plan/plan.ts';
@@ -53,7 +54,7 @@ function hidesOther(
   const hidden = spineOf(imported.shown).filter(({ seq, key }) => seq > rewindTo && !isStandIn(key));
   // What it inherits may be there under other ids.
   const isOther = conversation.kind === 'branch' || resumedAs(store, id) !== undefined;
-  const keys = keysOf(plan, conversation);
+  const keys = keysFor(plan, conversation);
   // A file gets longer: one that lacks what was read is an older copy, or was rewritten.
   if (hidden.some(({ seq, key }) => !(isOther && seq <= base) && !keys.has(key))) return true;
   const drafts = new Map(conversation.spine.map((draft) => [draft.key, draft]));
@@ -76,14 +77,8 @@ function entryAt(store: HomeStore, session: string, { seq }: Shown): Entry | und
   return [...store.entries.read(session, { from: seq, to: seq })][0];
 }
 
-/** The keys of all that a source has, which a prompt that was typed anew only leads elsewhere. */
-const keysOfAll = new WeakMap<ImportPlan, ReadonlySet<string>>();
-
 /** The keys of what a conversation may have by now: of a source that is known by a name alone, its own. */
-function keysOf(plan: ImportPlan, { spine }: ConversationPlan): ReadonlySet<string> {
-  const keysIn = (drafts: readonly Draft[]) => new Set(drafts.map(({ key = '' }) => key));
-  if (plan.isNamed === true) return keysIn(spine);
-  const known = keysOfAll.get(plan) ?? keysIn(plan.conversations.flatMap((one) => one.spine));
-  keysOfAll.set(plan, known);
-  return known;
+function keysFor(plan: ImportPlan, { spine }: ConversationPlan): ReadonlySet<string> {
+  // A prompt that was typed anew only leads elsewhere.
+  return plan.isNamed === true ? new Set(spine.map(({ key = '' }) => key)) : keysOf(plan);
 }
