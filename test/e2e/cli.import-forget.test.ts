@@ -33,6 +33,7 @@ import { timesRun } from '../support/statements-run.ts';
 import { skipsTracing } from '../support/strace.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { tempHome } from '../support/temp-home.ts';
+import { calls } from '../support/transcript.ts';
 
 const secretWord = 'aardvark';
 
@@ -613,6 +614,22 @@ test('what a source got since it was imported goes from its copies, too', async 
   await at.imports();
   expect(at.holds(`${secretWord} a`)).toEqual([]);
   expect(at.holds(`${secretWord} c 3`)).toEqual(['tape.db']);
+  expect((await at.run('check')).code).toBe(0);
+});
+
+test('a source is forgotten in the middle of an answer that got another call since it was imported', async () => {
+  using at = user();
+  const [asked = {}] = records('a', turns('a0'));
+  const called = (n: number) => ({
+    ...{ ...asked, type: 'assistant', uuid: `c${n}`, parentUuid: n === 1 ? asked.uuid : 'c1' },
+    timestamp: `2026-01-02T03:04:0${5 + n}.000Z`,
+    message: { id: 'm', role: 'assistant', content: [calls(`t${n}`, 'Read', { path: secretWord })] },
+  });
+  at.write('a.jsonl', [asked, called(1)]);
+  await at.imports();
+  at.write('a.jsonl', [asked, called(1), called(2)]);
+  expect(await at.run('import', '--forget', at.file('a.jsonl'))).toMatchObject({ code: 0 });
+  expect(at.holds(secretWord)).toEqual([]);
   expect((await at.run('check')).code).toBe(0);
 });
 

@@ -673,6 +673,22 @@ test('a session that was purged here is named with the way to take it again', as
   expect((await user.says('import', file, '--as', 's2')).code).toBe(0);
 });
 
+test('a branch that was purged here is named where its file is, though that has not changed since', async () => {
+  const said = (uuid: string, parentUuid: string | null, role: string) =>
+    `${JSON.stringify({
+      ...{ type: role, uuid, parentUuid, sessionId: 's1', cwd: '/srv/app', isSidechain: false },
+      message: { id: `m-${uuid}`, role, content: [{ type: 'text', text: uuid }] },
+    })}\n`;
+  const lines = [said('u1', null, 'user'), said('a1', 'u1', 'assistant')];
+  for (const n of [2, 3]) lines.push(said(`u${n}`, 'a1', 'user'), said(`a${n}`, `u${n}`, 'assistant'));
+  using user = userWith({ [`${projects}/a/s1.jsonl`]: lines.join('') });
+  await user.imports();
+  expect((await user.says('purge', 's1-branch-u2')).code).toBe(0);
+  const { code, stderr } = await user.says('import', user.file('a/s1.jsonl'));
+  expect(stderr).toMatch(/^Left out s1-branch-u2 .*it was purged here; .*--as NAME\n$/);
+  expect(code).toBe(1);
+});
+
 test('a branch that was deleted here is named, takes nothing, and has no check warn of its file', async () => {
   const record = (uuid: string, parentUuid: string | null, role: string) =>
     `${JSON.stringify({

@@ -14,6 +14,7 @@ import {
 } from '@tapedeck/runtime/import';
 import { readConversation, wholeDraft, withoutContent } from '@tapedeck/runtime/internal';
 import type { Draft } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { userHome } from '../config/searched.ts';
 import type { Context } from '../context.ts';
 import { bytesOf } from '../import/conversations.ts';
@@ -138,7 +139,7 @@ function draftsIn(
     // What an export wrote the exported session keeps.
     if (exported?.has(key) === true) return;
     const draft = wholeDraft(given);
-    if (!left.has(key) && !content.has(draft)) left.set(key, withoutContent(draft));
+    if (!left.has(key) && !content.has(draft)) left.set(key, withoutCalls(withoutContent(draft)));
     content.add(draft);
     if (clean !== undefined) content.add(clean.draft(draft));
   };
@@ -148,4 +149,10 @@ function draftsIn(
     for (const { draft } of asides) take(draft, exported);
   }
   return [...left.values()];
+}
+
+/** What is erased at once needs no calls: those whose results an import has read would stay open, and keep it from that. Pure. */
+function withoutCalls(draft: Draft): Draft {
+  const { kind, payload } = draft;
+  return kind === 'message' && isObject(payload) ? { ...draft, payload: { ...payload, content: [] } } : draft;
 }

@@ -1,6 +1,6 @@
 import type { Conversation, FileImport, ImportingOptions } from '@tapedeck/runtime/import';
-import type { HomeStore } from '@tapedeck/tape';
-import { isDeleted } from '@tapedeck/tape/internal';
+import type { HomeStore, SessionInfo } from '@tapedeck/tape';
+import { isDeleted, treeParentOf } from '@tapedeck/tape/internal';
 
 /** What the import of a transcript that the user named did. */
 interface NamedImport {
@@ -11,7 +11,7 @@ interface NamedImport {
 
 /**
  * Imports what is new in a transcript that the user named. Where the table says that nothing is, and not all of its sessions are
- * here, reads it all the same: one that was deleted has to be named. So it does where the table does not say which sessions have
+ * here, reads it all the same: one that was deleted or purged has to be named. So it does where the table does not say which sessions have
  * the file: those of another base may, and those of a file that is no main one are not known.
  */
 export async function importNamed(
@@ -27,7 +27,7 @@ export async function importNamed(
   if (done.some(({ brought, error }) => brought !== undefined || error !== undefined))
     return { done, here: [] };
   const sessions = new Origins(store).allOf({ tool: tool.name, session });
-  if (sessions.length > 0 && !sessions.some(isDeleted)) {
+  if (sessions.length > 0 && !sessions.some(isDeleted) && !isPurgedBeside(store, sessions)) {
     const names = sessions.map((one) => one.session);
     // A session that was given another name has what was read then.
     return {
@@ -36,4 +36,16 @@ export async function importNamed(
     };
   }
   return { done: await importConversation(store, conversation, { ...how, again: true }), here: [] };
+}
+
+/** Whether a session was purged that is right above or below one of some: it may be of their file, and says no more of which it was. */
+function isPurgedBeside(store: HomeStore, sessions: readonly SessionInfo[]): boolean {
+  const ids = new Set(sessions.map(({ id }) => id));
+  const above = new Set(sessions.map((one) => treeParentOf(one).parentId));
+  return store.sessions
+    .list({ deleted: true })
+    .some(
+      (one) =>
+        one.lifecycle === 'purged' && (above.has(one.id) || ids.has(treeParentOf(one).parentId ?? '')),
+    );
 }
