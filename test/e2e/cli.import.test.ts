@@ -5,7 +5,8 @@ import { writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { note, user, view } from '@tapedeck/tape';
-import { expect, test } from 'vitest';
+import Database from 'better-sqlite3';
+import { expect, test, vi } from 'vitest';
 import { json, jsonError } from '../support/cli.ts';
 import { atFullSize, sized } from '../support/size.ts';
 import { tempDir } from '../support/temp-dir.ts';
@@ -138,6 +139,24 @@ test('a named file that has not changed is not opened, but where its session is 
   const deleted = await home.here(['import', file]);
   expect([deleted.code, deleted.stderr]).toEqual([4, expect.stringContaining('it was deleted here')]);
   expect(await importing('--as', 'other')).toMatchObject({ names: ['other'], entries: 3 });
+});
+
+test('of many named files that have not changed, the sessions of the home are read once', async () => {
+  using home = tempHome();
+  using dir = tempDir();
+  const files = Array.from({ length: 20 }, (_, i) => String(dir.file(`s-${i}.jsonl`)));
+  for (const [i, file] of files.entries())
+    writeFileSync(file, transcript('a', 'b').replaceAll('7d4c1f0e', `7d4c1f${10 + i}`));
+  expect((await home.here(['import', ...files])).code).toBe(0);
+  const statement: Database.Statement = Object.getPrototypeOf(new Database(':memory:').prepare('SELECT 1'));
+  const all = vi.spyOn(statement, 'all');
+  try {
+    expect((await home.here(['import', ...files])).stdout).toContain('nothing to do\n');
+    const lists = all.mock.results.filter(({ value }) => Array.isArray(value) && value.length >= 20);
+    expect(lists.length).toBeLessThan(5);
+  } finally {
+    all.mockRestore();
+  }
 });
 
 test('a named file is read for each base of a home, and its receipt names the session that has all of it', async () => {

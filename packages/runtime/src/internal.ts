@@ -57,6 +57,7 @@ export { leftTape, reconcileEnd } from './import/reconcile-end.ts';
 export { withoutContent } from './imported/erased.ts';
 export { forgottenDraft, originDraft } from './imported/forgotten.ts';
 export { hasOwnId, keyOf, saysLine } from './imported/keys.ts';
+export { sessionsBySource, sourceOf } from './imported/origins.ts';
 export { QuotedTexts, saidIn } from './imported/quoted-texts.ts';
 export { shortHash } from './imported/short-hash.ts';
 export {

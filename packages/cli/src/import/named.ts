@@ -1,6 +1,6 @@
-import type { Conversation, FileImport, ImportingOptions } from '@tapedeck/runtime/import';
+import type { Conversation, FileImport, ImportingOptions, SourceTable } from '@tapedeck/runtime/import';
 import type { HomeStore, SessionInfo } from '@tapedeck/tape';
-import { isDeleted, treeParentOf } from '@tapedeck/tape/internal';
+import { type HomeHead, isDeleted, treeParentOf } from '@tapedeck/tape/internal';
 
 /** What the import of a transcript that the user named did. */
 interface NamedImport {
@@ -19,14 +19,14 @@ export async function importNamed(
   conversation: Conversation,
   how: ImportingOptions,
 ): Promise<NamedImport> {
-  const { importConversation, Origins } = await import('@tapedeck/runtime/import');
+  const { importConversation } = await import('@tapedeck/runtime/import');
   const { tool, session, files } = conversation;
   const isSettled = files[0]?.role === 'main' && store.otherRealms().length === 0;
   const again = how.again === true || !isSettled;
   const done = await importConversation(store, conversation, { ...how, again });
   if (done.some(({ brought, error }) => brought !== undefined || error !== undefined))
     return { done, here: [] };
-  const sessions = new Origins(store).allOf({ tool: tool.name, session });
+  const sessions = await sessionsOf(store, { tool: tool.name, session }, how.table);
   if (sessions.length > 0 && !sessions.some(isDeleted) && !isPurgedBeside(store, sessions)) {
     const names = sessions.map((one) => one.session);
     // A session that was given another name has what was read then.
@@ -38,6 +38,32 @@ export async function importNamed(
   return { done: await importConversation(store, conversation, { ...how, again: true }), here: [] };
 }
 
+/** What was found in a home. */
+interface Found {
+  readonly head: HomeHead;
+  readonly bySource: ReadonlyMap<string, readonly string[]>;
+}
+
+/** By the table with which many files are imported: where none of them has changed, the sessions are read once for all. */
+const found = new WeakMap<SourceTable, Found>();
+
+/** The sessions that came from a session of a tool, without those that were purged. */
+async function sessionsOf(
+  store: HomeStore,
+  source: { readonly tool: string; readonly session: string },
+  table: SourceTable | undefined,
+): Promise<readonly SessionInfo[]> {
+  const { sessionsBySource, sourceOf } = await import('@tapedeck/runtime/internal');
+  const head = store.homeHead();
+  const before = table && found.get(table);
+  const isAsItWas = before?.head.entry === head.entry && before.head.line === head.line;
+  const bySource = isAsItWas ? before.bySource : sessionsBySource(store);
+  if (table !== undefined && !isAsItWas) found.set(table, { head, bySource });
+  return (bySource.get(sourceOf(source.tool, source.session)) ?? []).flatMap(
+    (id) => store.sessions.find(id) ?? [],
+  );
+}
+
 /** Whether a session was purged that is right above or below one of some: it may be of their file, and says no more of which it was. */
 function isPurgedBeside(store: HomeStore, sessions: readonly SessionInfo[]): boolean {
   const ids = new Set(sessions.map(({ id }) => id));
@@ -45,7 +71,6 @@ function isPurgedBeside(store: HomeStore, sessions: readonly SessionInfo[]): boo
   return store.sessions
     .list({ deleted: true })
     .some(
-      (one) =>
-        one.lifecycle === 'purged' && (above.has(one.id) || ids.has(treeParentOf(one).parentId ?? '')),
+      (one) => one.lifecycle === 'purged' && (above.has(one.id) || ids.has(treeParentOf(one).parentId ?? '')),
     );
 }

@@ -16,6 +16,8 @@ interface Found {
   readonly bySource: ReadonlyMap<string, readonly string[]>;
 }
 
+let read: (origins: Origins) => Found;
+
 /**
  * Which session came from which conversation, whatever its name is now. Reads the home when the first one is sought that has
  * not the name that its source gives it.
@@ -26,6 +28,10 @@ export class Origins {
   /** The last line of the lineage by which sessions are known, and those whose first entries were not there yet. */
   #g = 0;
   readonly #begun = new Set<string>();
+
+  static {
+    read = (origins) => origins.#read();
+  }
 
   constructor(store: HomeStore) {
     this.#store = store;
@@ -126,6 +132,11 @@ export class Origins {
     this.#found = { live, deleted, returned, bySource };
     return this.#found;
   }
+}
+
+/** The ULIDs of the sessions of a home as {@link Origins.allOf} has them, by {@link sourceOf} of the session of a tool. */
+export function sessionsBySource(store: HomeStore): ReadonlyMap<string, readonly string[]> {
+  return read(new Origins(store)).bySource;
 }
 
 /** The mark of an origin, which is left of it when its session is purged. */
