@@ -621,7 +621,7 @@ test('a source is forgotten in the middle of an answer that got another call sin
   using at = user();
   const [asked = {}] = records('a', turns('a0'));
   const called = (n: number) => ({
-    ...{ ...asked, type: 'assistant', uuid: `c${n}`, parentUuid: n === 1 ? asked.uuid : 'c1' },
+    ...{ ...asked, type: 'assistant', uuid: `c${n}`, parentUuid: n === 1 ? uuid('a', 0) : 'c1' },
     timestamp: `2026-01-02T03:04:0${5 + n}.000Z`,
     message: { id: 'm', role: 'assistant', content: [calls(`t${n}`, 'Read', { path: secretWord })] },
   });
