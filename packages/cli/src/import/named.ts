@@ -11,8 +11,8 @@ interface NamedImport {
 
 /**
  * Imports what is new in a transcript that the user named. Where the table says that nothing is, and not all of its sessions are
- * here, reads it all the same: one that was deleted or purged has to be named. So it does where the table does not say which sessions have
- * the file: those of another base may, and those of a file that is no main one are not known.
+ * here, reads it all the same: one that was deleted or purged has to be named. So it does where the table does not say which
+ * sessions have the file: those of another base may, and those of a file that is no main one are not known.
  */
 export async function importNamed(
   store: HomeStore,
@@ -38,14 +38,17 @@ export async function importNamed(
   return { done: await importConversation(store, conversation, { ...how, again: true }), here: [] };
 }
 
-/** What was found in a home. */
-interface Found {
+/** The sessions of a home by their sources, and how far the home had come. */
+interface Read {
   readonly head: HomeHead;
   readonly bySource: ReadonlyMap<string, readonly string[]>;
 }
 
-/** By the table with which many files are imported: where none of them has changed, the sessions are read once for all. */
-const found = new WeakMap<SourceTable, Found>();
+/**
+ * By the table with which many files are imported. Each opens the home for itself: where none of them has changed, the sessions are
+ * read once for all.
+ */
+const readFor = new WeakMap<SourceTable, Read>();
 
 /** The sessions that came from a session of a tool, without those that were purged. */
 async function sessionsOf(
@@ -55,10 +58,10 @@ async function sessionsOf(
 ): Promise<readonly SessionInfo[]> {
   const { sessionsBySource, sourceOf } = await import('@tapedeck/runtime/internal');
   const head = store.homeHead();
-  const before = table && found.get(table);
+  const before = table && readFor.get(table);
   const isAsItWas = before?.head.entry === head.entry && before.head.line === head.line;
   const bySource = isAsItWas ? before.bySource : sessionsBySource(store);
-  if (table !== undefined && !isAsItWas) found.set(table, { head, bySource });
+  if (table !== undefined && !isAsItWas) readFor.set(table, { head, bySource });
   return (bySource.get(sourceOf(source.tool, source.session)) ?? []).flatMap(
     (id) => store.sessions.find(id) ?? [],
   );

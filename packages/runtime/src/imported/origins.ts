@@ -16,8 +16,6 @@ interface Found {
   readonly bySource: ReadonlyMap<string, readonly string[]>;
 }
 
-let read: (origins: Origins) => Found;
-
 /**
  * Which session came from which conversation, whatever its name is now. Reads the home when the first one is sought that has
  * not the name that its source gives it.
@@ -28,10 +26,6 @@ export class Origins {
   /** The last line of the lineage by which sessions are known, and those whose first entries were not there yet. */
   #g = 0;
   readonly #begun = new Set<string>();
-
-  static {
-    read = (origins) => origins.#read();
-  }
 
   constructor(store: HomeStore) {
     this.#store = store;
@@ -98,45 +92,53 @@ export class Origins {
 
   #read(): Found {
     if (this.#found !== undefined) return this.#found;
-    const live = new Map<string, string>();
-    const deleted = new Map<string, SessionInfo>();
-    const returned = new Map<string, readonly string[]>();
-    const bySource = new Map<string, readonly string[]>();
-    const addTo = (source: string, id: string, isMain: boolean) => {
-      const others = bySource.get(source) ?? [];
-      bySource.set(source, isMain ? [id, ...others] : [...others, id]);
-    };
     // Before it is listed: what is made meanwhile is looked at twice.
     this.#madeSince();
-    const known = knownSessionsIn(this.#store);
-    for (const info of this.#store.sessions.list({ all: true, deleted: false })) {
-      const { origin: from } = known.of(info);
-      const origin = from && JSON.stringify(from);
-      if (origin === undefined) {
-        if (info.head <= 1) this.#begun.add(info.id);
-        continue;
-      }
-      if (!live.has(origin)) live.set(origin, info.id);
-      addTo(sourceOf(from?.format, from?.session), info.id, from?.conversation === undefined);
-    }
-    for (const info of this.#store.sessions.list({ deleted: true })) {
-      const mark = markIn(this.#store, info);
-      const { isReturned, origin } = known.of(info);
-      if (mark === undefined) continue;
-      if (isReturned === true) returned.set(mark, [...(returned.get(mark) ?? []), info.id]);
-      else {
-        deleted.set(mark, info);
-        if (origin !== undefined) addTo(sourceOf(origin.format, origin.session), info.id, false);
-      }
-    }
-    this.#found = { live, deleted, returned, bySource };
-    return this.#found;
+    const { begun, ...found } = foundIn(this.#store);
+    for (const id of begun) this.#begun.add(id);
+    this.#found = found;
+    return found;
   }
+}
+
+/** Reads where the sessions of a home come from. `begun` are those whose first entries are not there yet. */
+function foundIn(store: HomeStore): Found & { readonly begun: readonly string[] } {
+  const live = new Map<string, string>();
+  const deleted = new Map<string, SessionInfo>();
+  const returned = new Map<string, readonly string[]>();
+  const bySource = new Map<string, readonly string[]>();
+  const begun: string[] = [];
+  const addTo = (source: string, id: string, isMain: boolean) => {
+    const others = bySource.get(source) ?? [];
+    bySource.set(source, isMain ? [id, ...others] : [...others, id]);
+  };
+  const known = knownSessionsIn(store);
+  for (const info of store.sessions.list({ all: true, deleted: false })) {
+    const { origin: from } = known.of(info);
+    const origin = from && JSON.stringify(from);
+    if (origin === undefined) {
+      if (info.head <= 1) begun.push(info.id);
+      continue;
+    }
+    if (!live.has(origin)) live.set(origin, info.id);
+    addTo(sourceOf(from?.format, from?.session), info.id, from?.conversation === undefined);
+  }
+  for (const info of store.sessions.list({ deleted: true })) {
+    const mark = markIn(store, info);
+    const { isReturned, origin } = known.of(info);
+    if (mark === undefined) continue;
+    if (isReturned === true) returned.set(mark, [...(returned.get(mark) ?? []), info.id]);
+    else {
+      deleted.set(mark, info);
+      if (origin !== undefined) addTo(sourceOf(origin.format, origin.session), info.id, false);
+    }
+  }
+  return { live, deleted, returned, bySource, begun };
 }
 
 /** The ULIDs of the sessions of a home as {@link Origins.allOf} has them, by {@link sourceOf} of the session of a tool. */
 export function sessionsBySource(store: HomeStore): ReadonlyMap<string, readonly string[]> {
-  return read(new Origins(store)).bySource;
+  return foundIn(store).bySource;
 }
 
 /** The mark of an origin, which is left of it when its session is purged. */
