@@ -1,9 +1,14 @@
-import { parseJsonLines, planClaudeCode, reconcile } from '@tapedeck/runtime/import';
+import { appendFileSync, existsSync, readFileSync } from 'node:fs';
+import { parseJsonLines, planClaudeCode, reconcile, SourceTable } from '@tapedeck/runtime/import';
 import type { HomeStore } from '@tapedeck/tape';
 import { treeParentOf } from '@tapedeck/tape/internal';
 import { wrapStore } from '@tapedeck/tape/store';
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { importFiles } from '../support/import-files.ts';
+import { sized } from '../support/size.ts';
 import { openStore } from '../support/store.ts';
+import { tempDir } from '../support/temp-dir.ts';
 import { jsonl, model, person, says } from '../support/transcript.ts';
 
 /*
@@ -136,6 +141,243 @@ test('sessions that a run cleared are a chain without the one with which it bega
     ['s-second', undefined, false],
     ['s-third', 's-second', true],
   ]);
+});
+
+/** Some records a minute of the run: a prompt and its answer, which that run wrote behind the last record of a session. */
+const said = (session: string, run: string, minute: number, after?: Raw): readonly Raw[] =>
+  turn(session, minute, run).map((one, i) => ({
+    ...one,
+    ...(i === 0 && after !== undefined && { parentUuid: after.uuid }),
+    timestamp: `2026-03-01T10:${minute}:0${i}.000Z`,
+  }));
+
+/** What goes on with the records of a session. */
+const goingOn = (records: readonly Raw[], session: string, run: string, minute: number): readonly Raw[] => [
+  ...records,
+  ...said(session, run, minute, records.at(-1)),
+];
+
+/** What `/branch` makes of some records, with which a run goes on. */
+const branchOf = (records: readonly Raw[], session: string, run: string, minute: number): readonly Raw[] =>
+  goingOn(
+    records.map((one) => ({ ...one, sessionId: session, forkedFrom: { sessionId: one.sessionId } })),
+    ...([session, run, minute] as const),
+  );
+
+const old = turn('s-old', 1, 's-old');
+
+/** Imports files in some orders, a part of each first, and says where the import puts sessions that a run cleared. */
+function expectPlaces(
+  files: readonly (readonly Raw[])[],
+  under: Readonly<Record<string, string>>,
+  numRuns: number,
+): void {
+  const stateOf = (store: HomeStore) => ({
+    heads: store.sessions.list({ all: true }).map(({ session, head }) => [session, head]),
+    edges: [...store.lineage.read()].length,
+  });
+  fc.assert(
+    fc.property(
+      fc.shuffledSubarray([...files], { minLength: files.length }),
+      fc.array(fc.nat(1_000), { minLength: files.length, maxLength: files.length }),
+      (order, cuts) => {
+        using store = openStore();
+        const parts = order.map((file, i) => file.slice(0, (cuts[i] ?? 0) % (file.length + 1)));
+        for (const part of parts) if (part.length > 0) take(store, part);
+        for (const file of order) take(store, file);
+        const placed = Object.keys(under).map((name) => {
+          const { parent, type, derived } = store.sessions.find(name)?.link ?? {};
+          return [name, type === 'clear' && derived === true ? parent : type];
+        });
+        expect(Object.fromEntries(placed)).toEqual(under);
+        const before = stateOf(store);
+        for (const file of order) take(store, file);
+        expect(stateOf(store)).toEqual(before);
+        expect([...store.verify()]).toEqual([]);
+      },
+    ),
+    { numRuns, seed: 1 },
+  );
+}
+
+/** What one run writes while a person moves between sessions, and says something in each, and where each `/clear` was typed. */
+function historyOf(acts: readonly { readonly move: string; readonly to: number }[]) {
+  const files = new Map([
+    ['s-old', old],
+    ['s-run', begun],
+  ]);
+  const under: Record<string, string> = {};
+  let now = 's-run';
+  for (const [i, { move, to }] of acts.entries()) {
+    const [from, minute, name] = [now, 20 + i, `s-${i}`];
+    if (move === 'resume') now = [...files.keys()][to % files.size] ?? now;
+    if (move === 'clear' || move === 'branch') now = name;
+    const records = files.get(move === 'resume' ? now : from) ?? [];
+    if (move === 'clear') {
+      under[name] = from;
+      files.set(name, clearedAt(name, minute));
+    } else if (move === 'branch') files.set(name, branchOf(records, name, 's-run', minute));
+    else files.set(now, goingOn(records, now, 's-run', minute));
+  }
+  return { files: [...files.values()], under };
+}
+
+describe('what a run clears in a session to which it came is under that', () => {
+  const branch = branchOf(begun, 's-branch', 's-run', 15);
+  const visited = goingOn(old, 's-old', 's-run', 15);
+  test.each([
+    ['by /branch', { files: [begun, branch, second], under: { 's-second': 's-branch' } }],
+    ['by /resume', { files: [begun, visited, second], under: { 's-second': 's-old' } }],
+    [
+      'by /resume, once it had cleared',
+      {
+        files: [begun, second, goingOn(old, 's-old', 's-run', 25), third, fourth],
+        under: { 's-second': 's-run', 's-third': 's-old', 's-fourth': 's-third' },
+      },
+    ],
+    [
+      'and not where it was back in its own one',
+      { files: [goingOn(begun, 's-run', 's-run', 17), visited, second], under: { 's-second': 's-run' } },
+    ],
+    [
+      'also where that is one that it cleared',
+      {
+        files: [begun, goingOn(second, 's-second', 's-run', 35), third, visited, fourth],
+        under: { 's-second': 's-old', 's-third': 's-second', 's-fourth': 's-second' },
+      },
+    ],
+    [
+      'also where that is the one with which it began, and it came to no other one',
+      {
+        files: [goingOn(begun, 's-run', 's-run', 25), second, third],
+        under: { 's-second': 's-run', 's-third': 's-run' },
+      },
+    ],
+    [
+      'by two branches',
+      {
+        files: [
+          begun,
+          branch,
+          second,
+          branchOf(branch, 's-other', 's-run', 25),
+          third,
+          goingOn(branch, 's-branch', 's-run', 35),
+          fourth,
+        ],
+        under: { 's-second': 's-branch', 's-third': 's-other', 's-fourth': 's-branch' },
+      },
+    ],
+    [
+      'by /resume, of one that another run began behind a /clear',
+      {
+        files: [
+          begun,
+          goingOn(second, 's-second', 's-old', 25),
+          old,
+          third.map((one) => ({ ...one, ...(one.session_id !== undefined && { session_id: 's-old' }) })),
+        ],
+        under: { 's-second': 's-run', 's-third': 's-second' },
+      },
+    ],
+    [
+      'whatever was said there later',
+      {
+        files: [begun, goingOn(visited, 's-old', 's-old', 50), second, third],
+        under: { 's-second': 's-old', 's-third': 's-second' },
+      },
+    ],
+  ] as const)('%s', (_, { files, under }) => {
+    expectPlaces(files, under, sized(15, 30, 150));
+  });
+
+  test('whatever a person does', () => {
+    fc.assert(
+      fc.property(
+        fc.array(
+          fc.record({ move: fc.constantFrom('say', 'clear', 'branch', 'resume'), to: fc.nat(1_000) }),
+          {
+            minLength: 3,
+            maxLength: 14,
+          },
+        ),
+        (acts) => {
+          const { files, under } = historyOf(acts);
+          expectPlaces(files, under, 2);
+        },
+      ),
+      { numRuns: sized(8, 20, 300), seed: 1 },
+    );
+  });
+});
+
+describe('a large file that grows, of which an import reads the end alone,', () => {
+  /** A session of many turns, to which a run came already, or did not. */
+  const long = (...visits: readonly (readonly [run: string, minute: number])[]): readonly Raw[] => {
+    const early: readonly Raw[] = Array.from({ length: 30 }, (_, i) =>
+      turn('s-old', i, 's-old', i === 0 ? undefined : i - 1).map((one) => ({
+        ...one,
+        filler: 'x'.repeat(6_000),
+      })),
+    ).flat();
+    return visits.reduce<readonly Raw[]>(
+      (records, [run, minute]) => goingOn(records, 's-old', run, minute),
+      early,
+    );
+  };
+  test.each([
+    ['has a run that came to it since', long(), long(['s-run', 45]), long(['s-run', 45], ['s-run', 47])],
+    [
+      'has what a run said there since',
+      long(['s-run', 43]),
+      long(['s-run', 43], ['s-run', 45]),
+      long(['s-run', 43], ['s-run', 45], ['s-run', 47]),
+    ],
+  ])('%s', async (_, ...versions) => {
+    using dir = tempDir();
+    const [store, table] = [openStore(), SourceTable.open(dir.file('sources.jsonl'))];
+    const grow = async (name: string, records: readonly Raw[]) => {
+      const file = dir.file(`${name}.jsonl`);
+      const had = existsSync(file) ? readFileSync(file, 'utf8') : '';
+      appendFileSync(file, jsonl(records).slice(had.length));
+      return await importFiles(store, [file], { table });
+    };
+    const above = () => store.sessions.find('s-last')?.link?.parent;
+    const [before, visited, later] = versions;
+    await grow('s-run', goingOn(begun, 's-run', 's-run', 44));
+    await grow('s-old', before);
+    await grow('s-last', clearedAt('s-last', 50));
+    expect(above()).toBe('s-run');
+    await grow('s-old', visited);
+    expect(above()).toBe('s-old');
+    await grow('s-run', goingOn(goingOn(begun, 's-run', 's-run', 44), 's-run', 's-run', 46));
+    expect(above()).toBe('s-run');
+    const heads = () => store.sessions.list().map(({ session, head }) => [session, head]);
+    const known = heads();
+    const { done } = await grow('s-old', visited);
+    expect([done.length, heads()]).toEqual([1, known]);
+    await grow('s-old', later);
+    expect(above()).toBe('s-old');
+  });
+});
+
+test('what a run cleared where it came to a session stays where a person has moved it', () => {
+  const store = openStore();
+  for (const records of [begun, second]) take(store, records);
+  store.lineage.link('s-second', 's-run');
+  take(store, branchOf(begun, 's-branch', 's-run', 15));
+  expect(store.sessions.find('s-second')?.link?.parent).toBe('s-run');
+});
+
+test('what a run cleared in a session that was deleted is under the one in which it said something before', () => {
+  const files = [begun, branchOf(begun, 's-branch', 's-run', 15), second];
+  const store = openStore();
+  for (const records of files) take(store, records);
+  expect(store.sessions.find('s-second')?.link?.parent).toBe('s-branch');
+  store.sessions.purge('s-branch', 'not needed');
+  for (const records of [...files, ...files]) take(store, records);
+  expect(store.sessions.find('s-second')?.link?.parent).toBe('s-run');
+  expect([...store.verify()]).toEqual([]);
 });
 
 test('a session that a person has moved stays there, and what its run cleared behind it stays under it', () => {

@@ -245,6 +245,12 @@ class Copies {
     if (kin !== undefined) this.#ofTools.addCleared(run, id, kin);
   }
 
+  /** A run that began with another session came to one. */
+  addVisited(run: string, id: string, at: string): void {
+    const source = this.sourceOf(id);
+    if (source !== undefined) this.#ofTools.addVisited(run, { source, at });
+  }
+
   add(of: string, id: string): void {
     this.#named.add(of, id);
     // Where it belongs is another question now.
@@ -290,7 +296,7 @@ class Copies {
   /** Takes note of a conversation that is new here, unless it continues an export. */
   #newKin(info: SessionInfo, facts: SessionFacts): Kin | undefined {
     const { id, kind } = info;
-    const { origin, continues, copyOf, clearedFrom } = facts;
+    const { origin, continues, copyOf, clearedFrom, visitedBy = [] } = facts;
     const others = this.#ofTools.continuing(continues);
     if (kind !== 'session' || origin === undefined || others.some((one) => one.id === id)) return undefined;
     // What is forked from one of another realm is there, too, and has no name here.
@@ -311,6 +317,9 @@ class Copies {
     };
     this.#kin.set(id, kin);
     if (isMain) for (const of of copyOf) this.add(of, id);
+    if (isMain)
+      for (const { session: run, at } of visitedBy)
+        this.#ofTools.addVisited(sourceOf(format, run), { source, at });
     if (isMain && clearedFrom !== undefined) this.#ofTools.addCleared(sourceOf(format, clearedFrom), id, kin);
     return kin;
   }

@@ -13,6 +13,12 @@ interface Cleared {
   readonly kin: Kin;
 }
 
+/** A session of a tool to which a run came, and when it first wrote there. */
+interface Visited {
+  readonly source: string;
+  readonly at: string;
+}
+
 /** The conversations of a home, without subagents, by the sessions of tools from which they came. */
 export class ToolSessions {
   readonly #mains = new Map<string, readonly string[]>();
@@ -24,6 +30,8 @@ export class ToolSessions {
   readonly #continuing = new Map<string, Continuing[]>();
   /** What begins behind a `/clear`, by the sessions with which the runs began. */
   readonly #cleared = new Map<string, Map<string, Cleared>>();
+  /** To which other sessions runs came, and when, by the sessions with which the runs began. */
+  readonly #visited = new Map<string, Map<string, string>>();
   readonly #clearedIds = new Set<string>();
 
   /** Takes note of one that is new here. What continues an export is the main conversation of no session of a tool. */
@@ -49,11 +57,27 @@ export class ToolSessions {
     if (!cleared.has(kin.session)) this.#cleared.set(run, cleared.set(kin.session, { id, kin }));
   }
 
-  /** The sessions that begin behind a `/clear` of the run that began with a session of a tool, in the order of their times. */
-  clearedIn(run: string): readonly string[] {
+  /** A run that began with another session of a tool came to one. */
+  addVisited(run: string, { source, at }: Visited): void {
+    const visited = this.#visited.get(run) ?? new Map<string, string>();
+    if (!visited.has(source)) this.#visited.set(run, visited.set(source, at));
+  }
+
+  /**
+   * The sessions that begin behind a `/clear` of the run that began with a session of a tool, in the order of their times. A
+   * source that names no times leaves them empty.
+   */
+  clearedIn(run: string): readonly { readonly id: string; readonly when: string }[] {
     const cleared = this.#cleared.get(run)?.values() ?? [];
-    const places = new Map([...cleared].map(({ id, kin }) => [placeOf(kin), id]));
+    const places = new Map(
+      [...cleared].map(({ id, kin }) => [placeOf(kin), { id, when: kin.beginning?.shown?.when ?? '' }]),
+    );
     return [...places.keys()].toSorted().flatMap((place) => places.get(place) ?? []);
+  }
+
+  /** The sessions of a tool to which a run came later. */
+  visitedIn(run: string): readonly Visited[] {
+    return [...(this.#visited.get(run) ?? [])].map(([source, at]) => ({ source, at }));
   }
 
   /** Whether a session begins behind a `/clear` of a run that is known. */

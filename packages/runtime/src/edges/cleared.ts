@@ -1,36 +1,66 @@
 import { type HomeStore, note, type SessionInfo } from '@tapedeck/tape';
 import { isDeleted, treeParentOf } from '@tapedeck/tape/internal';
 import { copiesIn } from '../copies/copies.ts';
-import { clearedEvent } from '../imported/copy-notes.ts';
+import { clearedEvent, visitedEvent } from '../imported/copy-notes.ts';
 import { knownSessionsIn } from '../imported/known-sessions.ts';
 import { sessionOf, sourceOf } from '../imported/origins.ts';
-import type { ImportPlan } from '../plan/plan.ts';
+import type { ImportPlan, Visit } from '../plan/plan.ts';
 import { appendBeside } from './beside.ts';
 import { link, type OnConcluded } from './link.ts';
+import { always, type Written, wroteLastIn } from './wrote-last.ts';
 
 /** The type of the edge between two sessions of which the second begins behind a `/clear`. */
 export const clearType = 'clear';
 
-/** Takes note of the run that began a session behind a `/clear`. */
-export function noteRun(store: HomeStore, { format, clearedFrom }: ImportPlan, session: string): void {
+/** What says which runs wrote in a session. */
+type Runs = Pick<ImportPlan, 'format' | 'session' | 'clearedFrom' | 'visitedBy'>;
+
+/** Takes note of the run that began a session behind a `/clear`, and of those that came to it later. */
+export function noteRuns(
+  store: HomeStore,
+  { format, clearedFrom, visitedBy = [] }: Runs,
+  session: string,
+): void {
   const id = store.sessions.find(session)?.id;
-  if (id === undefined || clearedFrom === undefined) return;
+  if (id === undefined) return;
+  for (const visit of visitedBy) noteVisit(store, id, visit, sourceOf(format, visit.session));
+  if (clearedFrom === undefined) return;
   const isNoted = [...store.entries.read(id, { own: true, name: clearedEvent, limit: 1 })].length > 0;
   const key = 'import:cleared';
   if (!isNoted) appendBeside(store, id, [{ ...note(clearedEvent, { session: clearedFrom }), key }]);
   copiesIn(store).addCleared(sourceOf(format, clearedFrom), id);
 }
 
+function noteVisit(store: HomeStore, id: string, { session, at }: Visit, run: string): void {
+  const key = `${visitedEvent.replace('/', ':')}:${session}`;
+  const isNoted = [...store.entries.read(id, { own: true, name: visitedEvent })].some((one) =>
+    one.key?.endsWith(key),
+  );
+  if (!isNoted) appendBeside(store, id, [{ ...note(visitedEvent, { session, at }), key }]);
+  copiesIn(store).addVisited(run, id, at);
+}
+
 /**
- * Puts each session that begins behind a `/clear` under the one that its run began just before it: no record says more than with
- * which session the run began. So the first of them is under that.
+ * Puts each session that begins behind a `/clear` under the one in which its run was just before: no record says more than with
+ * which session the run began, which others it wrote in, and when.
  */
-export function placeRun(
+export function placeRuns(
   store: HomeStore,
-  { format, session, clearedFrom }: ImportPlan,
+  { format, session, clearedFrom, visitedBy = [] }: Runs,
   onConcluded: OnConcluded,
 ): void {
-  placeCleared(store, { format, run: clearedFrom ?? session }, onConcluded);
+  for (const run of new Set([session, clearedFrom, ...visitedBy.map((one) => one.session)]))
+    if (run !== undefined) placeCleared(store, { format, run }, onConcluded);
+}
+
+/** Does the same for the runs of a session that has grown. */
+export function placeRunsOf(store: HomeStore, id: string, onConcluded: OnConcluded): void {
+  const info = store.sessions.find(id);
+  if (info === undefined) return;
+  const { origin, clearedFrom, visitedBy = [] } = knownSessionsIn(store).of(info);
+  if (origin === undefined) return;
+  const of = { format: String(origin.format), session: String(origin.session) };
+  placeRuns(store, { ...of, ...(clearedFrom !== undefined && { clearedFrom }), visitedBy }, onConcluded);
 }
 
 /** Puts a session back into its run, if one cleared it, once it is below no other one that begins as it does. */
@@ -44,32 +74,51 @@ function placeCleared(
   { format, run }: { readonly format: string; readonly run: string },
   onConcluded: OnConcluded,
 ): void {
-  const cleared = copiesIn(store).tools.clearedIn(sourceOf(format, run));
+  const { tools } = copiesIn(store);
+  const source = sourceOf(format, run);
+  const cleared = tools.clearedIn(source);
   if (cleared.length === 0) return;
   const began = sessionOf(store, { format, session: run });
-  let before = began;
-  for (const id of cleared) {
-    const one = store.sessions.find(id);
-    if (one === undefined || isDeleted(one) || isCopy(one)) continue;
-    if (before !== undefined) placeBehind(store, one, { before, isRun: before === began, onConcluded });
-    before = one;
+  const visited = tools.visitedIn(source).flatMap((one): Written[] => {
+    const info = store.sessions.find(tools.mainOf(one.source) ?? '');
+    if (info === undefined || isDeleted(info)) return [];
+    return [{ info, since: Date.parse(one.at), evidence: wroteLast }];
+  });
+  const before: Written[] = [];
+  if (began !== undefined && !isDeleted(began))
+    before.push({ info: began, since: always, evidence: beganWith });
+  for (const { id, when } of cleared) {
+    const info = store.sessions.find(id);
+    if (info === undefined || isDeleted(info) || isCopy(info)) continue;
+    const since = Date.parse(when);
+    const last = before.at(-1);
+    const from =
+      wroteLastIn(store, [...before, ...visited.filter((one) => one.since < since)], since) ?? last;
+    if (from !== undefined)
+      placeBehind(store, info, {
+        before: from.info,
+        evidence: from === last || from.evidence !== nextOne ? from.evidence : wroteLast,
+        onConcluded,
+      });
+    before.push({ info, since: Number.isNaN(since) ? always : since, evidence: nextOne });
   }
 }
+
+const beganWith = 'it begins behind a /clear, in the run that began with that session';
+const nextOne = 'it is the next one to begin behind a /clear, in the run that made that session';
+const wroteLast = 'it begins behind a /clear, in the run that wrote in that session just before';
 
 function placeBehind(
   store: HomeStore,
   info: SessionInfo,
   {
     before,
-    isRun,
+    evidence,
     onConcluded,
-  }: { readonly before: SessionInfo; readonly isRun: boolean; readonly onConcluded: OnConcluded },
+  }: { readonly before: SessionInfo; readonly evidence: string; readonly onConcluded: OnConcluded },
 ): void {
   const { link: placed } = info;
   if (placed?.type !== clearType && treeParentOf(info).parentId !== undefined) return;
-  const evidence = isRun
-    ? 'it begins behind a /clear, in the run that began with that session'
-    : 'it is the next one to begin behind a /clear, in the run that made that session';
   // Each import of the run comes by all of its sessions: nearly always they are there.
   const isThere = placed?.type === clearType && placed.derived === true && placed.parent === before.session;
   if (isThere && placed.evidence === evidence) return;

@@ -1,6 +1,6 @@
 /**
  * The tree of an import: `edges.ts` links sessions, `fork-of.ts` says where a conversation is forked, `merge-ended.ts`
- * merges subagents where their results came back, `cleared.ts` joins the sessions of a run that cleared,
+ * merges subagents where their results came back, `cleared.ts` joins the sessions of a run that cleared (`wrote-last.ts`),
  * `cleared-by-program.ts` those of a program by their times (`clear-pairs.ts`), and `misplaced.ts` and `returned.ts` delete
  * sessions that have another place now, but for those of another copy of the file (`other-way.ts`). `derived.ts` notes edges that
  * no record states; `titles.ts` notes the titles, and `concluded-title.ts` those that no source gives. Imports `copies` and what
@@ -19,7 +19,7 @@ import { sessionWithId } from '../imported/of-realm.ts';
 import { sessionOf } from '../imported/origins.ts';
 import type { ConversationPlan, DerivedEdge, ImportPlan } from '../plan/plan.ts';
 import { appendBeside } from './beside.ts';
-import { clearType, noteRun, placeAgain, placeRun } from './cleared.ts';
+import { clearType, noteRuns, placeAgain, placeRuns } from './cleared.ts';
 import { noteClears, placeClearAgain, placeClears } from './cleared-by-program.ts';
 import { titleCopy, titleShown } from './concluded-title.ts';
 import { callAt } from './fork-of.ts';
@@ -75,7 +75,7 @@ export function linkSessions(
     const { session } = placed;
     if (kind === 'main' && copies) {
       placeCopy(store, plan, placed, onConcluded);
-      noteRun(store, plan, session);
+      noteRuns(store, plan, session);
       noteClears(store, plan, session);
     }
     if (kind === 'main') placeExported(store, plan, session, onConcluded);
@@ -95,7 +95,7 @@ export function linkSessions(
   if (placed === undefined || !copies) return;
   placeAlike(store, placed.session, onConcluded);
   // What begins as another session does is below that, and the first of them where its run cleared it.
-  placeRun(store, plan, onConcluded);
+  placeRuns(store, plan, onConcluded);
   placeClears(store, plan, onConcluded);
 }
 

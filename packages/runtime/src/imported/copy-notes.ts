@@ -8,6 +8,9 @@ export const copyEvent = 'import/copy-of';
 /** The event of a session that begins behind a `/clear`: the session with which the run began that cleared. */
 export const clearedEvent = 'import/cleared';
 
+/** The event of a session to which a run came that began with another one: that, and when it first wrote there. */
+export const visitedEvent = 'import/visited';
+
 /** The event of a session that begins behind a `/clear` of which no record names the run: when that was. */
 export const clearedAtEvent = 'import/cleared-at';
 

@@ -1,5 +1,6 @@
 import type { Entry, HomeStore, JsonObject, Seq, SessionInfo } from '@tapedeck/tape';
 import { importedEvent, isObject, originKey } from '@tapedeck/tape/internal';
+import type { Visit } from '../plan/plan.ts';
 import { text } from '../plan/text.ts';
 import {
   clearedAtEvent,
@@ -9,6 +10,7 @@ import {
   leftAtEvent,
   resumedEvent,
   returnedEvent,
+  visitedEvent,
 } from './copy-notes.ts';
 import { derivedIn, derivedKind } from './derived-edges.ts';
 import { answerId, compactedWhen, firstShownIn } from './first-said.ts';
@@ -33,6 +35,8 @@ export interface SessionFacts {
   readonly copyOf: readonly string[];
   /** The session of a tool with which the run began that began it behind a `/clear`. */
   readonly clearedFrom?: string;
+  /** The runs that came to it, and began with other sessions of a tool. */
+  readonly visitedBy?: readonly Visit[];
   /** When it began behind a `/clear` of which no record names the run. */
   readonly clearedAt?: string;
   /** When its program left it by a `/clear`. */
@@ -109,6 +113,7 @@ export function factsOf(
   const mark = before?.facts.mark ?? (isObject(source?.payload) ? undefined : source && originMark(source));
   const continues = before?.facts.continues ?? sessionIn(noted(continuedEvent)[0]);
   const clearedFrom = before?.facts.clearedFrom ?? sessionIn(noted(clearedEvent)[0]);
+  const visitedBy = [...(before?.facts.visitedBy ?? []), ...noted(visitedEvent).flatMap(visitIn)];
   const clearedAt = before?.facts.clearedAt ?? timeIn(noted(clearedAtEvent)[0]);
   const leftAt = [...(before?.facts.leftAt ?? []), ...noted(leftAtEvent).flatMap((one) => timeIn(one) ?? [])];
   const isConversation = info.kind === 'session' && origin !== undefined && continues === undefined;
@@ -123,6 +128,7 @@ export function factsOf(
     ...(continues !== undefined && { continues }),
     copyOf: [...(before?.facts.copyOf ?? []), ...noted(copyEvent).flatMap((note) => sessionIn(note) ?? [])],
     ...(clearedFrom !== undefined && { clearedFrom }),
+    ...(visitedBy.length > 0 && { visitedBy }),
     ...(clearedAt !== undefined && { clearedAt }),
     ...(leftAt.length > 0 && { leftAt }),
     ...(lacks && { lacks }),
@@ -143,6 +149,11 @@ function redactionIn(store: HomeStore, id: string, { ref = 0, payload }: Entry):
 
 function sessionIn(note: Entry | undefined): string | undefined {
   return isObject(note?.payload) ? text(note.payload.session) : undefined;
+}
+
+function visitIn(note: Entry): readonly Visit[] {
+  const [session, at] = [sessionIn(note), timeIn(note)];
+  return session === undefined || at === undefined ? [] : [{ session, at }];
 }
 
 function timeIn(note: Entry | undefined): string | undefined {

@@ -100,6 +100,14 @@ export interface ConversationPlan {
   readonly uncounted?: readonly Draft[];
 }
 
+/** What a run of a tool that began with another session wrote in one. */
+export interface Visit {
+  /** The session with which the run began. */
+  readonly session: string;
+  /** When the run first wrote there. */
+  readonly at: string;
+}
+
 /** A source as a tree of conversations, parents first. Pure data: the same records give the same plan. */
 export interface ImportPlan {
   readonly format: string;
@@ -109,6 +117,8 @@ export interface ImportPlan {
   readonly copyOf?: string;
   /** The session with which the run of the tool began that began this one anew: no record says more of what it follows. */
   readonly clearedFrom?: string;
+  /** The runs of the tool that began with other sessions, and came to this one later. */
+  readonly visitedBy?: readonly Visit[];
   /** When it began anew, where no record names the session before it or the run. */
   readonly clearedAt?: string;
   /** When its program left it, each time, to begin a session anew. */

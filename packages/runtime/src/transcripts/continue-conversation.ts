@@ -1,6 +1,7 @@
 import type { HomeStore } from '@tapedeck/tape';
 import { copiesIn } from '../copies/copies.ts';
 import type { FoundFile } from '../discovery/index.ts';
+import { placeRunsOf } from '../edges/cleared.ts';
 import { bothOf, type FoundInFile, foundBefore } from '../formats/found-in-file.ts';
 import { leftTape, reconcileEnd } from '../import/reconcile-end.ts';
 import { nothing, type Reconciled } from '../import/reconciled.ts';
@@ -87,6 +88,11 @@ export async function continueConversation(
     );
     if (wrote === undefined) return undefined;
     copies.wrote(known.tape.session);
+    let derived = 0;
+    // What its runs cleared may have come first.
+    placeRunsOf(store, known.tape.session, () => {
+      derived += 1;
+    });
     copies.end();
     const now: Source = { ...source, ...(await reading.read()), at };
     table.put([now], newestIn(store));
@@ -101,8 +107,8 @@ export async function continueConversation(
       { tool, table, source: now, handle, open: planned.end, records },
       { session, key, name, wrote, directories: [...directories], ids, found, others },
     );
-    // What follows in a line concludes nothing.
-    return { file, brought: { sessions: [wrote, ...others], derived: 0, ...found } };
+    // What follows in a line concludes nothing else.
+    return { file, brought: { sessions: [wrote, ...others], derived, ...found } };
   } finally {
     handle.close();
   }

@@ -67,6 +67,7 @@ export type {
   ImportPlan,
   ParentEdge,
   PlacedAside,
+  Visit,
 } from '../plan/plan.ts';
 export { noCounts, type TranscriptCounts } from '../plan/transcript.ts';
 export { type Source, SourceTable } from '../sources/index.ts';

@@ -4,7 +4,7 @@ import type { JsonLine, RecordList } from '../../lines/json-lines.ts';
 import { text } from '../../plan/text.ts';
 import { AgentNotes, isNested } from './agents.ts';
 import { LeaveReading } from './leave-reading.ts';
-import { RunReading } from './run-reading.ts';
+import { RunReading, type RunVisit } from './run-reading.ts';
 
 /** What the records of a file say together. */
 export interface FileFacts {
@@ -20,6 +20,10 @@ export interface FileFacts {
   readonly sources: readonly string[];
   /** The session with which the program began that wrote what the file begins with, where that is another one. */
   readonly run: string | undefined;
+  /** The runs that began with other sessions, and wrote in this one behind that. */
+  readonly visits: readonly RunVisit[];
+  /** All sessions but its own with which runs began that wrote its records, those that were copied, too. */
+  readonly otherRuns: readonly string[];
   /** Whether it begins behind a `/clear`, or with a plan behind which the context was cleared. */
   readonly isCleared: boolean;
   /** When that was. */
@@ -85,6 +89,8 @@ export class FactsReading {
       session: this.#linked ?? this.#any,
       sources: [...(this.#hasMain ? this.#mainSources : this.#sources)],
       run: this.#run.other,
+      visits: this.#run.visits,
+      otherRuns: this.#run.others,
       isCleared: this.#run.isCleared,
       clearedAt: this.#run.clearedAt,
       leftAt: this.#leave.times,

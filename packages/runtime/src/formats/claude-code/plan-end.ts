@@ -1,4 +1,4 @@
-import type { JsonObject } from '@tapedeck/tape';
+import type { Json, JsonObject } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import type { RecordList } from '../../lines/json-lines.ts';
 import type { EndPlan, KnownEnd } from '../../plan/format.ts';
@@ -23,7 +23,7 @@ export function planEnd(
 ): EndPlan | undefined {
   if (!lines.values().every(({ value }) => isPlain(value, session))) return undefined;
   if (lines.values().some(({ value }) => value.type === 'last-prompt') && hasErased()) return undefined;
-  if (leavesIn(lines)) return undefined;
+  if (leavesIn(lines) || namesNewRun(lines, { session, state })) return undefined;
   const start = { ordinal: Number(state.ordinal), before: text(state.before) };
   const records = readRecords(lines, start);
   if (!isContinuation(records, text(state.parent)) || idsIn(records).some(has)) return undefined;
@@ -36,7 +36,22 @@ export function planEnd(
   if (conversation === undefined || others.length > 0) return undefined;
   if (derived.length > 0 || faults.length > 0) return undefined;
   const counts = countsOf(lines.length, conversations, reading);
-  return { conversation, counts, end: end ?? sameEnd(lines, conversation, state) };
+  const next = end && withRuns(end, state.runs);
+  return { conversation, counts, end: next ?? sameEnd(lines, conversation, state) };
+}
+
+/** An end that knows which sessions the records before it name as those with which runs began. */
+export function withRuns(end: OpenEnd, runs: Json | undefined): OpenEnd {
+  const isNone = runs === undefined || (Array.isArray(runs) && runs.length === 0);
+  return isNone ? end : { ...end, state: { ...end.state, runs } };
+}
+
+/** Whether a run wrote some records that wrote none before them: it came to the session from another one. */
+function namesNewRun(lines: RecordList, { session, state }: Pick<KnownEnd, 'session' | 'state'>): boolean {
+  const known = new Set<unknown>(Array.isArray(state.runs) ? state.runs : []);
+  return lines
+    .values()
+    .some(({ value: { session_id: run } }) => typeof run === 'string' && run !== session && !known.has(run));
 }
 
 /** Whether the session is left in some records: what is behind that may be here already. */

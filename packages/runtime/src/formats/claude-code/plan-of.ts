@@ -22,6 +22,7 @@ import { type FirstReading, firstReadingOf } from './first-reading.ts';
 import { type SavedOutput, savedDraft } from './outputs.ts';
 import { placeAgents } from './place-agents.ts';
 import { agentKey, agentName, missingIn, planAgent } from './plan-agent.ts';
+import { withRuns } from './plan-end.ts';
 import { emptyOf, planFile } from './plan-file.ts';
 import { readRecords } from './records.ts';
 import { sessionName } from './session-name.ts';
@@ -86,12 +87,16 @@ export function planClaudeCode({
   const run = begunWith === session ? undefined : begunWith;
   const copyOf = source ?? (facts.isCleared || !facts.isAnswered ? undefined : run);
   const clearedFrom = source === undefined && facts.isCleared ? run : undefined;
+  const visitedBy = facts.visits
+    .map((one) => ({ session: sessionName(one.run), at: one.at }))
+    .filter((one) => one.session !== session && one.session !== clearedFrom);
   const clearedAt = run === undefined ? facts.clearedAt : undefined;
   return {
     format: 'claude-code',
     session,
     ...(copyOf !== undefined && { copyOf }),
     ...(clearedFrom !== undefined && { clearedFrom }),
+    ...(visitedBy.length > 0 && { visitedBy }),
     ...(clearedAt !== undefined && { clearedAt }),
     ...(facts.leftAt.length > 0 && { leftAt: facts.leftAt }),
     ...(top.exportOf !== undefined && { exportOf: top.exportOf }),
@@ -108,7 +113,8 @@ export function planClaudeCode({
       ...agentPlans.map(({ file, own: { faults } }) => ({ file, faults })),
     ]),
     // Where records of subagents are between the others, nothing is as plain as an end has to be.
-    ...(top.end !== undefined && nested.agents.length + main.agents.length === 0 && { end: top.end }),
+    ...(top.end !== undefined &&
+      nested.agents.length + main.agents.length === 0 && { end: withRuns(top.end, facts.otherRuns) }),
   };
 }
 
