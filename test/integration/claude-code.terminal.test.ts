@@ -107,6 +107,44 @@ describe.skipIf(skipsTerminals('Claude Code at a terminal'))('a run of Claude Co
     );
   });
 
+  test('clears the session in which it is, whichever it began', { timeout: 300_000 }, async () => {
+    const branched = [...ask(1), ...type('/branch'), { until: 'Branched' }, ...ask(2)];
+    const { placed } = await runAtTerminal([...branched, ...clear, ...ask(3), ...clear, ...ask(4)]);
+    const [one, two, three, four] = [1, 2, 3, 4].map((n) => [`ask-${n}`, `done-${n}`]);
+    const branch = [...(one ?? []), ...(two ?? [])];
+    // Which of the two is imported first says whether the branch is a fork, or is under the other one by a link.
+    const places = placed.map(({ by, ...one }) => ({ ...one, isCleared: by === 'clear' }));
+    expect(new Set(places)).toEqual(
+      new Set([
+        { shows: one, under: undefined, isCleared: false },
+        { shows: branch, under: one, isCleared: false },
+        { shows: three, under: branch, isCleared: true },
+        { shows: four, under: three, isCleared: true },
+      ]),
+    );
+  });
+
+  test('clears a session to which it came back', { timeout: 300_000 }, async () => {
+    // The last one but its own is the first that it shows.
+    const resume: readonly Step[] = [
+      ...type('/resume'),
+      { until: 'close' },
+      { type: '\r' },
+      { until: 'done-1' },
+    ];
+    const left = [...ask(1), ...clear, ...ask(2), ...resume, ...ask(3)];
+    const { placed } = await runAtTerminal([...left, ...clear, ...ask(4)]);
+    const [two, four] = [2, 4].map((n) => [`ask-${n}`, `done-${n}`]);
+    const first = ['ask-1', 'done-1', 'ask-3', 'done-3'];
+    expect(new Set(placed)).toEqual(
+      new Set([
+        { shows: first, under: undefined, by: undefined },
+        { shows: two, under: first, by: 'clear' },
+        { shows: four, under: first, by: 'clear' },
+      ]),
+    );
+  });
+
   test('shows what the model got behind each summary of a rewind', { timeout: 300_000 }, async () => {
     const upTo = [...ask(1), ...ask(2), ...ask(3), ...rewind('3'), ...ask(4)];
     const { placed, got } = await runAtTerminal([...upTo, ...ask(5), ...rewind('2'), ...ask(6)]);
