@@ -7,7 +7,7 @@ import { sessionOf, sourceOf } from '../imported/origins.ts';
 import type { ImportPlan, Visit } from '../plan/plan.ts';
 import { appendBeside } from './beside.ts';
 import { link, type OnConcluded } from './link.ts';
-import { always, type Written, wroteLastIn } from './wrote-last.ts';
+import { type Written, writtenIn, wroteLastIn } from './wrote-last.ts';
 
 /** The type of the edge between two sessions of which the second begins behind a `/clear`. */
 export const clearType = 'clear';
@@ -82,11 +82,11 @@ function placeCleared(
   const visited = tools.visitedIn(source).flatMap((one): Written[] => {
     const info = store.sessions.find(tools.mainOf(one.source) ?? '');
     if (info === undefined || isDeleted(info)) return [];
-    return [{ info, since: Date.parse(one.at), evidence: wroteLast }];
+    return [writtenIn(store, info, { since: Date.parse(one.at), evidence: wroteLast })];
   });
   const before: Written[] = [];
   if (began !== undefined && !isDeleted(began))
-    before.push({ info: began, since: always, evidence: beganWith });
+    before.push(writtenIn(store, began, { since: Number.NaN, evidence: beganWith }));
   for (const { id, when } of cleared) {
     const info = store.sessions.find(id);
     if (info === undefined || isDeleted(info) || isCopy(info)) continue;
@@ -100,7 +100,7 @@ function placeCleared(
         evidence: from === last || from.evidence !== nextOne ? from.evidence : wroteLast,
         onConcluded,
       });
-    before.push({ info, since: Number.isNaN(since) ? always : since, evidence: nextOne });
+    before.push(writtenIn(store, info, { since, evidence: nextOne }));
   }
 }
 
