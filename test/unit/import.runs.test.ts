@@ -151,13 +151,13 @@ const said = (session: string, run: string, minute: number, after?: Raw): readon
     timestamp: `2026-03-01T10:${minute}:0${i}.000Z`,
   }));
 
-/** What goes on with the records of a session. */
+/** The records of a session, and what a run said behind them. */
 const goingOn = (records: readonly Raw[], session: string, run: string, minute: number): readonly Raw[] => [
   ...records,
   ...said(session, run, minute, records.at(-1)),
 ];
 
-/** What `/branch` makes of some records, with which a run goes on. */
+/** The copy that `/branch` makes of some records, and what a run said behind it. */
 const branchOf = (records: readonly Raw[], session: string, run: string, minute: number): readonly Raw[] =>
   goingOn(
     records.map((one) => ({ ...one, sessionId: session, forkedFrom: { sessionId: one.sessionId } })),

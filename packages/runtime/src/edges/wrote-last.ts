@@ -36,7 +36,7 @@ export function writtenIn(
 
 /**
  * The one of some sessions in which a run wrote last before a time: a person can leave a session, and come back to it. No tape is
- * read where it came to one behind all that was said in the others. Undefined where there is none, or no time.
+ * read where it came to one behind all that was said in the others. Undefined without sessions, or without a time.
  */
 export function wroteLastIn(
   store: HomeStore,

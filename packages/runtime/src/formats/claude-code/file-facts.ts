@@ -1,10 +1,11 @@
 import type { JsonObject } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import type { JsonLine, RecordList } from '../../lines/json-lines.ts';
+import type { Visit } from '../../plan/plan.ts';
 import { text } from '../../plan/text.ts';
 import { AgentNotes, isNested } from './agents.ts';
 import { LeaveReading } from './leave-reading.ts';
-import { RunReading, type RunVisit } from './run-reading.ts';
+import { RunReading } from './run-reading.ts';
 
 /** What the records of a file say together. */
 export interface FileFacts {
@@ -21,7 +22,7 @@ export interface FileFacts {
   /** The session with which the program began that wrote what the file begins with, where that is another one. */
   readonly run: string | undefined;
   /** The runs that began with other sessions, and wrote in this one behind that. */
-  readonly visits: readonly RunVisit[];
+  readonly visits: readonly Visit[];
   /** All sessions but its own with which runs began that wrote its records, those that were copied, too. */
   readonly otherRuns: readonly string[];
   /** Whether it begins behind a `/clear`, or with a plan behind which the context was cleared. */

@@ -88,7 +88,7 @@ export function planClaudeCode({
   const copyOf = source ?? (facts.isCleared || !facts.isAnswered ? undefined : run);
   const clearedFrom = source === undefined && facts.isCleared ? run : undefined;
   const visitedBy = facts.visits
-    .map((one) => ({ session: sessionName(one.run), at: one.at }))
+    .map((one) => ({ session: sessionName(one.session), at: one.at }))
     .filter((one) => one.session !== session && one.session !== clearedFrom);
   const clearedAt = run === undefined ? facts.clearedAt : undefined;
   return {

@@ -1,14 +1,7 @@
 import type { JsonObject } from '@tapedeck/tape';
+import type { Visit } from '../../plan/plan.ts';
 import { text } from '../../plan/text.ts';
 import { wordsOf } from './blocks.ts';
-
-/** A run that wrote in a session with which it did not begin. */
-export interface RunVisit {
-  /** The session with which it began. */
-  readonly run: string;
-  /** When it first wrote there. */
-  readonly at: string;
-}
 
 /**
  * Reads what the beginning of a file says of the run that wrote it. A record names in `session_id` the session with which its run
@@ -46,8 +39,8 @@ export class RunReading {
   }
 
   /** The runs that visited the session, in the order in which they first did. */
-  get visits(): readonly RunVisit[] {
-    return [...this.#visits].map(([run, at]) => ({ run, at }));
+  get visits(): readonly Visit[] {
+    return [...this.#visits].map(([session, at]) => ({ session, at }));
   }
 
   /** The sessions that records name with which runs began, but for the one of the file. */
