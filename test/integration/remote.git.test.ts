@@ -1,4 +1,5 @@
-import { existsSync, mkdirSync, utimesSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { user } from '@tapedeck/tape';
 import { type Pack, remoteUrl, shownUrl } from '@tapedeck/tape/remotes';
@@ -7,6 +8,7 @@ import { bytesBelow, type GitPlace, gitPlace, type Planted, plant } from '../sup
 import { startProcess } from '../support/process.ts';
 import { packsAt, SharingHome } from '../support/remotes.ts';
 import { gitIn, skipsGit, tempRepository } from '../support/repository.ts';
+import { standStillAtTheEnd } from '../support/stand-still.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 afterEach(() => {
@@ -86,6 +88,22 @@ describe.skipIf(skipsGit('packs in git repositories'))('packs in a git repositor
     expect(added.filter(Boolean)).toHaveLength(1);
     expect(await place.contentOf(url, 1)).toBe(all[added.indexOf(true)]?.text);
     for (const { packs } of all) expect(await packs.list()).toMatchObject([{ number: 1, bytes: 1 }]);
+  });
+
+  test('are added where this process stood still as git ended', async () => {
+    using place = gitPlace();
+    const url = `git:${place.bare('r.git')}`;
+    const [pid, go] = [place.dir.file('pid'), place.dir.file('go')];
+    const git = execFileSync('sh', ['-c', 'command -v git'], { encoding: 'utf8' }).trim();
+    const waiting = `echo $$ >${pid}.its; mv ${pid}.its ${pid}; while [ ! -e ${go} ]; do sleep 0.01; done`;
+    place.script(`case "$*" in *mktree*) ${waiting} ;; esac; exec ${git} "$@"`, place.dir.file('bin/git'));
+    const env = { ...process.env, PATH: `${place.dir.file('bin')}:${process.env.PATH}` };
+    const packs = await packsAt(url, { state: place.dir.file('mine'), env });
+    const added = packs.add(1, place.content('one'));
+    await vi.waitUntil(() => existsSync(pid), { timeout: 20_000 });
+    await standStillAtTheEnd(Number(readFileSync(pid, 'utf8')), () => writeFileSync(go, ''));
+    expect(await added).toBe(true);
+    expect(await place.contentOf(url, 1)).toBe('one');
   });
 
   test('move once: a further fetch brings what is new', async () => {

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { TapeError } from '../errors.ts';
 import { endProgram, startProgram } from './program.ts';
 
@@ -110,6 +110,8 @@ export async function runGit(call: GitCall, args: readonly string[]): Promise<Gi
     const [code, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null];
     // What a program left behind may keep the pipes open.
     await Promise.race([closed, sleep(drainMs, undefined, { ref: false })]);
+    // Where this process stood still that long, the pipes are read after the timer.
+    await nextTurn();
     const stdout = Buffer.concat(printed).toString('utf8');
     if (code === 0 && why === '') return { ok: true, stdout, why };
     const how = signal === null ? `it ended with ${code}` : `it was ended by ${signal}`;
