@@ -163,6 +163,14 @@ describe.skipIf(skipsTerminals('Claude Code at a terminal'))('a run of Claude Co
     ]);
   });
 
+  test('shows the first prompt that was taken back as a branch, too', patient, async () => {
+    const { placed, got } = await runAtTerminal([...ask(1), ...rewind('1'), ...askInstead(1, 2), ...ask(3)]);
+    expect(placed).toEqual([
+      { shows: got(3), under: undefined, by: undefined },
+      { shows: got(1), under: got(3), by: undefined },
+    ]);
+  });
+
   test(
     'shows what the model got behind an automatic compaction, and instead of the prompt that it came upon',
     patient,

@@ -446,6 +446,24 @@ test('after /clear another session begins', () => {
   growsAsOne(records);
 });
 
+test('a first prompt that was typed anew leaves a branch, and the session is what is in its place', () => {
+  const nothing = { type: 'last-prompt', leafUuid: '00000000-0000-0000-0000-000000000000', explicit: true };
+  const turn = (n: number, prompt: string): Records => [
+    person({ uuid: `u${n}` }, prompt, n === 3 ? {} : { promptSource: 'typed' }),
+    ...(n === 1 ? [] : [nothing]),
+    model({ uuid: `a${n}`, parent: `u${n}` }, [says(`answer ${n}`)], { usage: { output_tokens: n } }),
+    { type: 'last-prompt', leafUuid: `a${n}` },
+  ];
+  const records = [...turn(1, 'plan ti'), ...turn(2, 'plan it'), ...turn(3, '<bash-input>ls</bash-input>')];
+  expect(spines(records)).toEqual([
+    ['main', 'user: <bash-input>ls</bash-input>', 'assistant: answer 3'],
+    ['branch', 'user: plan it', 'assistant: answer 2'],
+    ['branch', 'user: plan ti', 'assistant: answer 1'],
+  ]);
+  expect(planned(records).derived).toEqual([]);
+  growsAsOne(records);
+});
+
 test('a result that comes late replaces the one that says that there was none', () => {
   const records = [
     person({ uuid: 'u1' }, 'read it'),

@@ -7,8 +7,8 @@ import { type CodeRecord, isBoundary, isSummary } from './records.ts';
 export interface Chain {
   readonly records: readonly CodeRecord[];
   /** The predecessor of each record that has one. */
-  readonly parents: Pick<ByRecord<CodeRecord>, 'get'>;
-  /** The records that are part of a chain, by their trees; the roots are in the order of the file. */
+  readonly parents: Pick<ByRecord<CodeRecord>, 'get' | 'has'>;
+  /** The records that are part of a chain, by their trees, in the order in which these begin. A tree can have several roots. */
   readonly trees: readonly (readonly CodeRecord[])[];
   /** The links that no record names: the record, its predecessor, and why. */
   readonly derived: readonly DerivedLink[];
@@ -26,7 +26,8 @@ export interface DerivedLink extends Pick<DerivedEdge, 'why' | 'evidence'> {
  * Links records to their predecessors. Where the file does not say which that is, it is the main record before it in the
  * file that does not follow it: one file is one session, and its order is the only evidence left. So it is with a parent
  * that the file lacks, with a compaction that names none, and with the first record of a circle. Any other record without
- * a predecessor begins a tree: the first one, and the one after `/clear`.
+ * a predecessor begins a tree: the first one, and the one after `/clear`. A first prompt that was typed anew has none either,
+ * and is in the tree of the one in whose place it is.
  */
 export function chainOf(records: readonly CodeRecord[]): Chain {
   const first = records[0]?.ordinal ?? 1;
@@ -52,7 +53,7 @@ export function chainOf(records: readonly CodeRecord[]): Chain {
     parents.set(record, parent);
     derived.set(record, { record, parent, ...reasonOf(record, parent, circular.has(record)) });
   }
-  return { records, parents, trees: treesOf(chained, rootOf), derived: [...derived.values()], circular };
+  return { records, parents, trees: treesOf(chained, parents, rootOf), derived: [...derived.values()], circular };
 }
 
 /** Whether a record without a predecessor in the file has one all the same. */
@@ -155,9 +156,19 @@ function rootsIn(parents: Chain['parents']): (record: CodeRecord) => CodeRecord 
 
 function treesOf(
   chained: readonly CodeRecord[],
+  parents: ByRecord<CodeRecord>,
   rootOf: (record: CodeRecord) => CodeRecord,
 ): (readonly CodeRecord[])[] {
-  return [...Map.groupBy(chained, rootOf).values()];
+  /** The first root of the tree of each root. */
+  const firsts = new ByRecord<CodeRecord>();
+  let [first, clearsElsewhere] = [undefined as CodeRecord | undefined, false];
+  for (const record of chained) {
+    clearsElsewhere ||= record.traits.isPrompt;
+    if (parents.has(record)) continue;
+    first = first !== undefined && clearsElsewhere && record.type === 'user' ? first : record;
+    firsts.set(record, first);
+  }
+  return [...Map.groupBy(chained, (record) => firsts.get(rootOf(record))).values()];
 }
 
 /** A record and its predecessors, the first one first. */

@@ -108,14 +108,18 @@ function tipsIn(tree: readonly CodeRecord[], { parents }: Chain): readonly CodeR
 
 /**
  * The end of the conversation: the newest tip that descends from the leaf that the tool named last, or else the last end of the
- * tree.
+ * tree. What was named before a first prompt was typed anew is where the user was until then.
  */
 function headOf(
   tree: readonly CodeRecord[],
   tips: readonly CodeRecord[],
   chain: Chain,
 ): CodeRecord | undefined {
-  const named = chain.records.flatMap(({ type, leaf: id }) => (type === 'last-prompt' && id) || []);
+  const roots = tree.filter((record) => !chain.parents.has(record));
+  const since = roots.length > 1 ? (roots.at(-1)?.ordinal ?? 0) : 0;
+  const named = chain.records.flatMap(
+    ({ type, leaf: id, ordinal }) => (type === 'last-prompt' && ordinal > since && id) || [],
+  );
   const wanted = new Set(named);
   const members = new Map<string | undefined, CodeRecord>();
   if (wanted.size > 0) for (const one of tree) if (wanted.has(one.id ?? '')) members.set(one.id, one);

@@ -25,6 +25,8 @@ export interface Traits {
   readonly systemTurns: boolean | undefined;
   /** Whether the user did not type it. */
   readonly isMeta: boolean;
+  /** Whether it says where its prompt is from. What writes that begins another file at a `/clear`. */
+  readonly isPrompt: boolean;
   /** Whether it reports that a call of the provider failed. */
   readonly isApiError: boolean;
   /** Whether it has a block that is not empty. */
@@ -57,6 +59,7 @@ function traitsOf(raw: JsonObject): Traits {
     hasOwnTurn: hasOwnTurn(raw),
     systemTurns: systemTurnsIn(raw),
     isMeta: raw.isMeta === true,
+    isPrompt: typeof raw.promptSource === 'string',
     isApiError: raw.isApiErrorMessage === true,
     hasContent: said.length > 0,
     hasWords: said.some((block) => !isResult(block)),
