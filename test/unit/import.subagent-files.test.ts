@@ -81,3 +81,36 @@ test.each<[string, (dir: Dir) => void]>([
   await importFiles(at, [dir.path], { clean: false });
   expect(told(at)).toEqual(expected);
 });
+
+test.each(['s-1.bak.jsonl', 's-1 (copy).jsonl', 's-1-old.jsonl'])(
+  'a subagent belongs to the file by whose name its folder is called, and not to the older copy %s beside it',
+  async (copy) => {
+    using dir = tempDir();
+    mkdirSync(dirname(dir.file(named)), { recursive: true });
+    writeFileSync(dir.file(copy), main.slice(0, main.indexOf('\n') + 1));
+    writeFileSync(dir.file('s-1.jsonl'), main);
+    writeFileSync(dir.file(named), jsonl(own));
+    const store = openStore();
+    await importFiles(store, [dir.path]);
+    expect(told(store).sessions).toEqual([
+      ['agent-x1', undefined, 's-1', 'merged'],
+      ['s-1', undefined, undefined, undefined],
+    ]);
+  },
+);
+
+test('a subagent stays merged where a copy of its session comes without it, in which a later prompt was typed anew', async () => {
+  using dir = tempDir();
+  mkdirSync(dirname(dir.file(named)), { recursive: true });
+  mkdirSync(dir.file('elsewhere'));
+  const prompt = (uuid: string) => jsonl([person({ uuid, parent: 'r1' }, `prompt ${uuid}`)]);
+  writeFileSync(dir.file('s-1.jsonl'), main + prompt('u2'));
+  writeFileSync(dir.file(named), jsonl(own));
+  writeFileSync(dir.file('elsewhere/s-1.jsonl'), main + prompt('u2') + prompt('u3'));
+  const store = openStore();
+  await importFiles(store, [dir.file('s-1.jsonl'), dir.file('s-1')]);
+  await importFiles(store, [dir.file('elsewhere')]);
+  const [child] = store.sessions.list({ parent: 's-1' }).filter(({ kind }) => kind === 'subagent');
+  expect(child).toMatchObject({ session: 'agent-x1', delivery: 'merged' });
+  expect(child).not.toHaveProperty('undone');
+});

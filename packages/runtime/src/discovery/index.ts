@@ -11,7 +11,7 @@ export { makeExcludes } from './excludes.ts';
 export { type Expiring, standingOf } from './expiring.ts';
 export type { FoundFile } from './found-file.ts';
 export { looksLike } from './later-tools.ts';
-export { nearest } from './nearest.ts';
+export { nearestOf } from './nearest.ts';
 export { peekInto } from './peek.ts';
 export { isAtOrBelow, realBeginning } from './real.ts';
 export type { Problem } from './walk.ts';

@@ -1,5 +1,5 @@
 import { type FoundFile, idOf } from './found-file.ts';
-import { nearest } from './nearest.ts';
+import { nearestOf } from './nearest.ts';
 
 /** A file that is left out by its working directory. */
 export type LeftOut = Pick<FoundFile, 'path' | 'tool' | 'main' | 'role'>;
@@ -23,6 +23,7 @@ export function withoutParts(
     const outMains = out.filter(isMain);
     if (outMains.length === 0) return own.some((one) => isMain(one) || one.project !== undefined);
     const mains: readonly LeftOut[] = own.filter(isMain);
-    return mains.some((main) => main === nearest(file.path, [...mains, ...outMains]));
+    const main = nearestOf([...mains, ...outMains])(file.path);
+    return mains.some((one) => one === main);
   });
 }

@@ -15,6 +15,7 @@ import { erasedIn } from '../copies/erased-in-plan.ts';
 import { recordDerived } from '../edges/derived.ts';
 import { linkSessions } from '../edges/edges.ts';
 import type { OnConcluded } from '../edges/link.ts';
+import { mergeAgain } from '../edges/merge-again.ts';
 import { mergeEnded } from '../edges/merge-ended.ts';
 import { deleteReturned } from '../edges/returned.ts';
 import { saveTitle } from '../edges/titles.ts';
@@ -106,6 +107,8 @@ export function reconcileOnce(
       saveTitle(store, one.session, writer.titleOf(one.conversation), () => isEarlier(one.conversation));
   }
   mergeEnded(store, plan, (key) => placed(key)?.session);
+  const isOlder = ({ created, refused }: Reconciled) => !created && refused === undefined;
+  for (const { session } of writer.done.filter(isOlder)) mergeAgain(store, session);
   copies.end();
   return writer.done;
 }

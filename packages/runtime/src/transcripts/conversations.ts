@@ -1,4 +1,4 @@
-import { type FoundFile, nearest } from '../discovery/index.ts';
+import { type FoundFile, nearestOf } from '../discovery/index.ts';
 import type { TranscriptTool } from '../plan/format.ts';
 
 /** The files of one conversation: its transcript, and those of its subagents with their outputs. */
@@ -24,7 +24,8 @@ export function conversationsIn(files: readonly FoundFile[]): readonly Conversat
     const { tool, main: session } = first;
     if (mains.length < 2) return [{ tool, session, files: [...mains, ...others] }];
     // Of each file once: a folder of daily backups has many of both.
-    const beside = Map.groupBy(others, ({ path }) => nearest(path, mains));
+    const mainOf = nearestOf(mains);
+    const beside = Map.groupBy(others, ({ path }) => mainOf(path));
     return mains.map((file) => ({ tool, session, files: [file, ...(beside.get(file) ?? [])] }));
   });
 }
