@@ -67,6 +67,10 @@ const sessionsOf = (store: SqliteTapeStore) =>
 const viewsOf = (store: SqliteTapeStore) =>
   [...sessionsOf(store).values()].map(({ texts }) => texts.join(' / ')).toSorted();
 
+/** Those that are not the beginning of another one. */
+const longest = (views: readonly string[]) =>
+  views.filter((one) => !views.some((other) => other.startsWith(`${one} / `)));
+
 const outputOf = (store: SqliteTapeStore) =>
   store.sessions.calls().reduce((sum, { usage }) => sum + usage.output, 0);
 
@@ -220,7 +224,8 @@ test('copies of a file that went on in two ways or three settle at once, in any 
         const other = openStore();
         using files = written(ways);
         await files.read(other, isReversed ? order : order.toReversed());
-        expect(viewsOf(other)).toEqual(viewsOf(store));
+        // A branch from whose end a branch of the other copy goes on is a session of its own if it was read first.
+        expect(longest(viewsOf(other))).toEqual(longest(viewsOf(store)));
         const views = viewsOf(store);
         for (const way of ways) {
           using alone = openStore();
