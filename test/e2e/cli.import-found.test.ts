@@ -206,6 +206,51 @@ test('a named path that is not there keeps no folder that is named beside it fro
   expect(await user.says('import', none, `${none}-2`, '--yes')).toMatchObject({ code: 3, stdout: '' });
 });
 
+test('a dry run of named files says what their import says, ends as it ends, and writes nothing', async () => {
+  const line = (text: string) => `${JSON.stringify({ kind: 'message', text })}\n`;
+  using user = userWith({
+    ...Object.fromEntries(
+      ['s1', 's2', 's3', 's4', 's5-draft'].map((one) => [`a/${one}.jsonl`, transcript(one, 1)]),
+    ),
+    'a/empty.jsonl': '',
+    'a/other.jsonl': line('of no tool'),
+    'a/bad.jsonl': `${transcript('s6', 2)}{"type": oops}\n`,
+    'a/late.jsonl': transcript('s7', 1) + transcript('s7', 2, '/secret/app').split('\n').slice(2).join('\n'),
+  });
+  const at = (name: string) => user.dir.file(`a/${name}.jsonl`);
+  const named = ['none', 's1', 's2', 's3', 's4', 's5-draft', 'empty', 'other', 'bad', 'late', 'late'].map(at);
+  // Without a home, too.
+  const first = await user.says('import', '--dry-run', at('s1'), '--quiet');
+  expect([first.stdout, existsSync(user.home.db)]).toEqual(['~/a/s1.jsonl\n', false]);
+  await user.imports(...['s1', 's2', 's3', 's4'].map(at));
+  for (const args of [
+    ['delete', 's2'],
+    ['purge', 's3'],
+    ['import', '--forget', 's4'],
+  ])
+    expect((await user.says(...args)).code).toBe(0);
+  await user.says('config', 'set', 'import.exclude', '["*-draft.jsonl", "/secret/"]');
+  const written = () => [user.home.db, user.home.file('sources.jsonl')].map((file) => readFileSync(file));
+  const codes: number[] = [];
+  for (const files of [...named.map((one) => [one]), named, named.toReversed()]) {
+    const before = written();
+    const dry = await user.says('import', '--dry-run', ...files);
+    expect(written()).toEqual(before);
+    const done = await user.says('import', ...files);
+    expect([dry.code, dry.stderr]).toEqual([done.code, done.stderr]);
+    codes.push(dry.code);
+  }
+  expect(codes).toEqual([3, 0, 4, 4, 1, 1, 1, 1, 0, 1, 1, expect.any(Number), expect.any(Number)]);
+  writeFileSync(at('s1'), transcript('s1', 2));
+  const { files, left_out } = json(
+    await user.home.here(['import', '--dry-run', '--json', at('s1'), at('s2')], { env: user.env }),
+  );
+  expect([files, left_out]).toMatchObject([
+    [{ file: at('s1'), new: true }],
+    [{ file: at('s2'), why: expect.stringMatching(/^it was deleted here; /) }],
+  ]);
+});
+
 test('a folder of import.roots that is missing is named with one exit code, in a dry run, too', async () => {
   using user = userWith({ [`${projects}/a/s1.jsonl`]: transcript('s1', 1) });
   writeFileSync(user.home.file('config.yaml'), `import:\n  roots: ['${user.dir.file('backup')}']\n`);
@@ -684,9 +729,11 @@ test('a branch that was purged here is named where its file is, though that has 
   using user = userWith({ [`${projects}/a/s1.jsonl`]: lines.join('') });
   await user.imports();
   expect((await user.says('purge', 's1-branch-u2')).code).toBe(0);
-  const { code, stderr } = await user.says('import', user.file('a/s1.jsonl'));
-  expect(stderr).toMatch(/^Left out s1-branch-u2 .*it was purged here; .*--as NAME\n$/);
-  expect(code).toBe(1);
+  for (const args of [['--dry-run'], []]) {
+    const { code, stderr } = await user.says('import', user.file('a/s1.jsonl'), ...args);
+    expect(stderr).toMatch(/^Left out s1-branch-u2 .*it was purged here; .*--as NAME\n$/);
+    expect(code).toBe(1);
+  }
 });
 
 test('a branch that was deleted here is named, takes nothing, and has no check warn of its file', async () => {

@@ -53,6 +53,7 @@ export {
   transcriptPath,
 } from './export/transcript.ts';
 export { isAfter, newestAct, undoable } from './history/undo.ts';
+export { foreseen } from './import/foreseen.ts';
 export { leftTape, reconcileEnd } from './import/reconcile-end.ts';
 export { withoutContent } from './imported/erased.ts';
 export { forgottenDraft, originDraft } from './imported/forgotten.ts';

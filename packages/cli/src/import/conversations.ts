@@ -22,20 +22,37 @@ export interface ToolFound {
 
 /** What was found of each tool. Pure. */
 export function foundByTool(conversations: readonly Pending[]): readonly ToolFound[] {
-  return [...Map.groupBy(conversations, ({ tool }) => tool)].map(([tool, group]) => {
-    const files = group.flatMap((one) => one.files);
-    const toRead = group.flatMap((one) => one.toRead);
-    return {
-      tool: tool.name,
-      title: tool.title,
-      isRead: tool.plan !== undefined,
-      conversations: group.length,
-      files: files.length,
-      bytes: bytesOf(files),
-      newBytes: bytesOf(toRead),
-      newFiles: toRead.length,
-      oldest: Math.min(...files.map(timeOf)),
-    };
+  return byTool(conversations.map(foundOf));
+}
+
+/** A conversation as what was found of its tool. Pure. */
+export function foundOf({ tool, files, toRead }: Pending): ToolFound {
+  return {
+    tool: tool.name,
+    title: tool.title,
+    isRead: tool.plan !== undefined,
+    conversations: 1,
+    files: files.length,
+    bytes: bytesOf(files),
+    newBytes: bytesOf(toRead),
+    newFiles: toRead.length,
+    oldest: Math.min(...files.map(timeOf)),
+  };
+}
+
+/** What was found in several places, by tools. Pure. */
+export function byTool(all: readonly ToolFound[]): readonly ToolFound[] {
+  return [...Map.groupBy(all, ({ tool }) => tool).values()].flatMap((own) => {
+    const sum = (of: (one: ToolFound) => number) => own.reduce((total, one) => total + of(one), 0);
+    return own.slice(0, 1).map((first) => ({
+      ...first,
+      conversations: sum((one) => one.conversations),
+      files: sum((one) => one.files),
+      bytes: sum((one) => one.bytes),
+      newBytes: sum((one) => one.newBytes),
+      newFiles: sum((one) => one.newFiles),
+      oldest: own.reduce((oldest, one) => Math.min(oldest, one.oldest), first.oldest),
+    }));
   });
 }
 

@@ -1,13 +1,14 @@
 import type { Conversation, Discovery, FileImport, FoundFile, Source } from '@tapedeck/runtime/import';
 import type { Context } from '../context.ts';
-import { jsonText, safe } from '../escape.ts';
+import { jsonText } from '../escape.ts';
 import { exit } from '../exit.ts';
 import { besideLines } from '../output/beside.ts';
 import { counted } from '../output/counted.ts';
-import { foundJson, foundText, importedText, type Narrowed, passedText } from '../output/found.ts';
+import { foundJson, importedText, type Narrowed, passedText } from '../output/found.ts';
 import { type Pending, parted, type ToolFound } from './conversations.ts';
+import { dryFilesOf, sayDry } from './dry-run.ts';
 import { type LeftOut, leftOutBy, leftOutJson, sayLeftOut } from './left-out.ts';
-import { fileJson, importJson, receiptJson } from './receipt.ts';
+import { importJson, receiptJson } from './receipt.ts';
 import { sayLines } from './transcript.ts';
 
 /** What a search found. */
@@ -31,21 +32,14 @@ export async function sayFound(
     narrowed,
     isNamed,
   }: Finding & { readonly conversations: readonly Pending[] },
-  { io, options, status }: Context,
+  context: Context,
 ): Promise<number> {
-  const files = conversations.flatMap(({ files: all, toRead }) =>
-    all.map((file) => ({ ...fileJson(file), new: file.tool.plan !== undefined && toRead.includes(file) })),
-  );
+  const files = conversations.flatMap((one) => dryFilesOf(one));
   const passed = { ...found, forgotten: filesOf(forgotten).length, narrowed };
   const failed = leftOutOf(found, isNamed);
   const leftOut = [...failed, ...filesOf(forgotten).map(asForgotten)];
-  if (options.jsonl === true) for (const file of files) await io.out(`${jsonText(file)}\n`);
-  else if (options.json === true)
-    await io.out(`${jsonText({ dry_run: true, ...foundJson(tools, passed), files, left_out: leftOut })}\n`);
-  else if (options.quiet === true)
-    for (const { file } of files.filter((one) => one.new)) await io.out(`${safe(file)}\n`);
-  else await io.out(`${safe(foundText(tools, passed, io))}\n`);
-  sayLeftOut(failed, status);
+  await sayDry({ tools, files, passed, leftOut }, context);
+  sayLeftOut(failed, context.status);
   return failed.length > 0 ? exit.failed : exit.done;
 }
 

@@ -18,11 +18,17 @@ export function leftOutBy({ file: { path: file }, brought, error }: FileImport):
     refused === undefined ? [] : [{ file, session, ...reasonOf(refused, [file, session]) }],
   );
   if (sessions.length > 0 || error === undefined) return sessions;
-  return [{ file, ...reasonOf(error, [file]) }];
+  return [failureOf(file, error, file)];
 }
 
-interface Failed extends LeftOut {
+export interface Failed extends LeftOut {
   readonly code: string;
+}
+
+/** A file of which nothing was taken. `named`: as the user named it. */
+export function failureOf(file: string, error: unknown, named: string): Failed {
+  const { session } = (error as { readonly data?: { readonly session?: unknown } }).data ?? {};
+  return { file, ...reasonOf(error, [file, named, String(session)]) };
 }
 
 /** Why something failed, without the names that stand before the reason already. */

@@ -54,8 +54,7 @@ export async function namedPaths(named: readonly string[], { cwd }: Pick<Io, 'cw
   for (const one of named)
     try {
       const { path, stat } = await namedPath(one, { cwd });
-      if (stat.isFile() && (await isBundleAt(path)))
-        bundles.push({ path, why: `a bundle; import it with: ${commandLine('import', [one])}` });
+      if (stat.isFile() && (await isBundleAt(path))) bundles.push({ path, why: whyBundle(one) });
       else paths.push(path);
     } catch (error) {
       first ??= error;
@@ -64,6 +63,11 @@ export async function namedPaths(named: readonly string[], { cwd }: Pick<Io, 'cw
     }
   if (paths.length + bundles.length === 0 && first !== undefined) throw first;
   return { paths, bundles, missing };
+}
+
+/** Why a search leaves out a bundle, and how to import it. */
+export function whyBundle(named: string): string {
+  return `a bundle; import it with: ${commandLine('import', [named])}`;
 }
 
 /** Whether a file is a bundle, as far as this user may look. */

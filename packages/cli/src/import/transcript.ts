@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs';
 import type {
   BadLine,
   Brought,
@@ -6,7 +7,7 @@ import type {
   SourceTable,
   TranscriptFormat,
 } from '@tapedeck/runtime/import';
-import { TapeError } from '@tapedeck/tape';
+import { type HomeStore, TapeError } from '@tapedeck/tape';
 import { nameFault } from '@tapedeck/tape/store';
 import { redactIn } from '../config/redact.ts';
 import { readSearched, userHome } from '../config/searched.ts';
@@ -18,6 +19,7 @@ import { readAll } from '../input.ts';
 import { counted } from '../output/counted.ts';
 import { isLeftOut } from '../output/found.ts';
 import { withProgress } from '../output/progress.ts';
+import { type Foreseen, foreseeConversation, foreseeFile, readingIfThere } from './dry-run.ts';
 import { leftOutBy, sayLeftOut } from './left-out.ts';
 import { importNamed } from './named.ts';
 import { notImported, notKnown, notYetRead } from './not-imported.ts';
@@ -46,6 +48,8 @@ export interface TranscriptChoices extends ImportChoices {
   readonly strict: boolean | undefined;
   /** What is known of files; absent for a stream. */
   readonly table: SourceTable | undefined;
+  /** Given for a dry run: takes what would be imported, and nothing is written or printed of that. */
+  readonly foreseen: Foreseen | undefined;
 }
 
 /**
@@ -69,10 +73,10 @@ async function decompressed({
 /** Imports a transcript of another agent, and prints what it brought. Returns 1 if a part of it was left out. */
 export async function importTranscript(
   { path, named, chunks }: Source,
-  { as, raw, strict, format, table }: TranscriptChoices,
+  { as, raw, strict, format, table, foreseen }: TranscriptChoices,
   context: Context,
 ): Promise<number> {
-  const { io, home, writing } = context;
+  const { io, home } = context;
   const fault = as === undefined ? undefined : nameFault(as);
   if (fault !== undefined) throw cannotName(as, { named, fault });
   const { cleanerFor, noCounts, readTranscript, reconcile, transcriptTools } = await import(
@@ -80,11 +84,14 @@ export async function importTranscript(
   );
   const clean = raw === true ? undefined : cleanerFor((await redactIn({ io, home })) ?? true);
   const how = { ...(as !== undefined && { as }), ...(clean !== undefined && { clean }) };
-  const writingOptions = raw === true ? { redact: false as const } : {};
+  const act = async (inStore: (store: HomeStore) => Promise<number>) =>
+    foreseen === undefined
+      ? await context.writing(inStore, raw === true ? { redact: false } : {})
+      : await readingIfThere(inStore, context);
   const isWhole = chunks === undefined && (format === 'auto' || format === 'claude-code');
   const conversation = isWhole ? await conversationOf({ path, named, as, table }, context) : undefined;
   if (conversation !== undefined)
-    return await writing(async (store) => {
+    return await act(async (store) => {
       // Each record is garbage when it is on its tape.
       io.saveMemory(10);
       const isAsked = raw === true || strict === true;
@@ -92,7 +99,7 @@ export async function importTranscript(
         importNamed(store, conversation, {
           ...{ ...how, clean: clean ?? false, again: isAsked, now: () => io.now() },
           ...(table !== undefined && { table }),
-          ...{ strict: strict === true, excludes: conversation.excludes },
+          ...{ strict: strict === true, excludes: conversation.excludes, dryRun: foreseen !== undefined },
           ...{ onRead: progress('Reading bytes'), onAdded: progress('Adding entries') },
         }),
       );
@@ -100,14 +107,17 @@ export async function importTranscript(
       const whose = failed.find(({ file }) => file.path === path);
       const { error } = whose ?? failed.find(({ file }) => file.role === 'main') ?? {};
       if (error !== undefined) throw error;
-      await say(
-        done.flatMap(({ brought }) => brought ?? []),
-        { named, files: done, here, context },
-      );
+      const brought = done.flatMap((one) => one.brought ?? []);
       const leftOut = done.flatMap(leftOutBy);
+      if (foreseen === undefined) await say(brought, { named, files: done, here, context });
+      else {
+        sayLinesOf(brought, named, context);
+        foreseeConversation(foreseen, conversation, done);
+        foreseen.leftOut.push(...leftOut);
+      }
       sayLeftOut(leftOut, context.status);
       return leftOut.length > 0 ? exit.failed : exit.done;
-    }, writingOptions);
+    });
   const content =
     chunks === undefined
       ? await decompressed({ path, named })
@@ -124,24 +134,36 @@ export async function importTranscript(
   const name = as ?? plan.session;
   const why = nameFault(name);
   if (why !== undefined) throw cannotName(name, { named, fault: why });
-  return await writing(async (store) => {
+  return await act(async (store) => {
     let derived = 0;
     const onConcluded = () => {
       derived += 1;
     };
-    const sessions = await withProgress(context, (progress) =>
-      withFile(named, () =>
-        reconcile(store, plan, { ...how, onConcluded, onAdded: progress('Adding entries') }),
-      ),
-    );
+    const sessions =
+      foreseen === undefined
+        ? await withProgress(context, (progress) =>
+            withFile(named, () =>
+              reconcile(store, plan, { ...how, onConcluded, onAdded: progress('Adding entries') }),
+            ),
+          )
+        : (await import('@tapedeck/runtime/internal')).foreseen(store, plan, how);
     const [refused] = sessions.flatMap((one) => one.refused ?? []);
     if (refused !== undefined) throw refused;
     const [counts = noCounts] = plan.counts.values();
     const { bad, irregular } = plan;
     const brought = { sessions, counts, derived, bad, irregular };
-    await say([brought], { named, context });
+    if (foreseen === undefined) await say([brought], { named, context });
+    else {
+      sayLinesOf([brought], named, context);
+      const { size = content?.byteLength ?? 0, mtimeMs = io.now() } =
+        chunks === undefined ? statSync(path) : {};
+      foreseeFile(foreseen, {
+        ...{ file: path, format: plan.format, session: plan.session },
+        ...{ bytes: size, at: Math.floor(mtimeMs) },
+      });
+    }
     return exit.done;
-  }, writingOptions);
+  });
 }
 
 /**
@@ -219,13 +241,22 @@ async function say(
     readonly context: Context;
   },
 ): Promise<void> {
-  const { answer, status, inHome } = context;
-  sayLines(
-    brought.map((one) => ({ ...one, file: named })),
-    status,
-  );
+  const { answer, inHome } = context;
+  sayLinesOf(brought, named, context);
   const receipt = brought.length > 0 ? receiptOf(brought, files) : receiptOfKnown(here, files);
   await answer({ ...receipt, human: inHome(receipt.human) });
+}
+
+/** Names the lines of one file, as `sayLines` does. */
+function sayLinesOf(
+  brought: readonly Pick<Brought, 'bad' | 'irregular'>[],
+  file: string,
+  { status }: Pick<Context, 'status'>,
+): void {
+  sayLines(
+    brought.map((one) => ({ ...one, file })),
+    status,
+  );
 }
 
 /** How many places a line names, and how many lines there are. */

@@ -1,21 +1,9 @@
-import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import type { TranscriptFormat } from '@tapedeck/runtime/import';
-import { isBundle } from '@tapedeck/tape/internal';
-import type { Answer, Context } from '../context.ts';
-import { describeError } from '../errors/describe.ts';
 import { UsageError } from '../errors/kinds.ts';
-import { errorText } from '../errors/print.ts';
-import { jsonText, pathText } from '../escape.ts';
-import { exit } from '../exit.ts';
-import { beginningOf, headOf, importBundle } from '../import/bundle.ts';
-import { parted } from '../import/conversations.ts';
-import { knownSources } from '../import/known-sources.ts';
-import { namedPath } from '../import/named-path.ts';
-import { importTranscript, type TranscriptChoices } from '../import/transcript.ts';
+import { importNamed, type NamedFormat } from '../import/named-files.ts';
 import { stdinWord, timeOf } from '../input.ts';
-import { type Io, PipeClosed } from '../io.ts';
+import type { Io } from '../io.ts';
 import { defineVerb, type Verb } from './verb.ts';
 
 export const importVerb: Verb = defineVerb({
@@ -109,7 +97,7 @@ export const importVerb: Verb = defineVerb({
       return await forgetSource(forget, { dryRun }, context);
     }
     // With `--yes` a file that is named is what it is without: nothing is asked.
-    const narrows = [tool, project, since, dryRun].some((one) => one !== undefined);
+    const narrows = [tool, project, since].some((one) => one !== undefined);
     if (files.length === 0 || narrows || (await hasDirectory(files, context.io))) {
       if (as !== undefined)
         throw new UsageError(`cannot import what is found as '${as}': it is the name of one session`, {
@@ -125,22 +113,8 @@ export const importVerb: Verb = defineVerb({
         context,
       );
     }
-    const [file = '', ...others] = files;
-    const how: How = {
-      as,
-      raw,
-      strict,
-      format: format as How['format'],
-      table: await knownSources(context.home),
-    };
-    if (others.length === 0) return await importFile(file, how, context);
-    if (as !== undefined)
-      throw new UsageError(`cannot import ${files.length} files as '${as}': it is the name of one session`, {
-        hint: 'import them without --as, or one by one',
-      });
-    if (files.filter((one) => one === stdinWord).length > 1)
-      throw new UsageError('cannot import stdin twice: it is read once');
-    return await importAll(files, how, context);
+    const how = { as, raw, strict, format: format as NamedFormat };
+    return await importNamed(files, { ...how, dryRun: dryRun === true }, context);
   },
 });
 
@@ -170,60 +144,4 @@ function sinceOf(since: string | undefined, now: number): number | undefined {
       hint: 'write it as 2026-11-21, 2026-11-21T10:00, 2h or yesterday',
     });
   return from;
-}
-
-interface How extends Omit<TranscriptChoices, 'format'> {
-  readonly format: 'auto' | 'bundle' | TranscriptFormat;
-}
-
-/** Imports files one after the other, each with its receipt. Returns the exit code of the first that failed, as a whole or in part. */
-async function importAll(files: readonly string[], how: How, context: Context): Promise<number> {
-  const { io, options, inHome } = context;
-  const asJson = options.json === true || options.jsonl === true;
-  const done = new Map<number, object>();
-  let failed: number | undefined;
-  // A copy that was made since finds what its source has got, as where `knownFirst` orders what was found.
-  const isKnown = (file: string) => (how.table?.at(resolve(io.cwd, file))?.at ?? 0) > 0;
-  for (const [at, file] of parted([...files.entries()], ([, one]) => isKnown(one)).flat()) {
-    const answer = async (receipt: Answer) => {
-      const json = { file: file === stdinWord ? '-' : file, ...(receipt.json as object) };
-      if (options.json === true) done.set(at, json);
-      else await context.answer({ ...receipt, json });
-    };
-    try {
-      const code = await importFile(file, how, { ...context, answer });
-      if (code !== exit.done) failed ??= code;
-    } catch (error) {
-      if (error instanceof PipeClosed || io.interrupted) throw error;
-      const { hint, exit: code } = describeError(error);
-      io.err(errorText(error, { asJson, hint: hint && inHome(hint) }));
-      failed ??= code;
-    }
-  }
-  if (done.size > 0) await io.out(`${jsonText(files.flatMap((_, at) => done.get(at) ?? []))}\n`);
-  return failed ?? exit.done;
-}
-
-/** Imports a file, and prints its receipt. Returns 1 if a part of it was left out. */
-async function importFile(
-  file: string,
-  { as, raw, strict, format, table }: How,
-  context: Context,
-): Promise<number> {
-  const { io } = context;
-  const isStdin = file === stdinWord;
-  const { path, stat: found } = isStdin ? { path: 'stdin', stat: undefined } : await namedPath(file, io);
-  // Such as `<(…)` of a shell.
-  const isPipe = found === undefined || found.isFIFO();
-  // Without a word, one to which no program writes would look as if the import had stopped.
-  if (isPipe && !isStdin && !/^\/(?:dev\/fd|proc)\//.test(path))
-    context.status(`Reading ${pathText(file)}, a pipe, until the program ends that writes to it`);
-  // What a pipe has given is gone from it: it is read once.
-  const piped = isPipe ? await beginningOf(path, isStdin ? io.stdin : createReadStream(path)) : undefined;
-  if (format === 'bundle' || (format === 'auto' && (await isBundle(piped?.head ?? (await headOf(path)))))) {
-    await importBundle(piped?.source ?? path, { as, raw }, context);
-    return exit.done;
-  }
-  const source = { path, named: isStdin ? 'stdin' : file, chunks: piped?.chunks };
-  return await importTranscript(source, { as, raw, strict, format, table }, context);
 }

@@ -5,7 +5,7 @@
  * sessions (`written-session.ts`), behind what that has of it (`read-tape.ts`, `parted.ts`), or forks it (`fork-session.ts`).
  * `reconcile-end.ts` writes the end of a file that grew, without reading the rest. Where another process erases or writes
  * something meanwhile that may be of it (`traces.ts`), nothing more is written (`unless-changed.ts`), and the import begins
- * anew (`reconciling.ts`). Imports `edges` and what lies below.
+ * anew (`reconciling.ts`). `foreseen.ts` says which sessions would take nothing. Imports `edges` and what lies below.
  */
 
 import type { HomeStore } from '@tapedeck/tape';

@@ -107,10 +107,8 @@ export class WrittenSession {
 
   /** Why nothing is written: it was deleted, or it is part of a session that was. */
   refusal(): TapeError | ImportError | undefined {
-    const { from, as } = this.#writing;
-    if (this.#there.length > 0 || as !== undefined) return undefined;
-    if (from?.refused !== undefined && !this.exists) return from.refused;
-    return this.#own.refusal();
+    const above = this.exists ? undefined : this.#writing.from?.refused;
+    return this.#own.refusal(this.#there, above);
   }
 
   /** Another import made it, under some name. */

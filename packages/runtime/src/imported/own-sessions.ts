@@ -67,9 +67,19 @@ export class OwnSessions {
     return originDraft(origin, timestamp);
   }
 
-  /** Why the first one does not come back: a person deleted it. */
-  refusal(): TapeError | undefined {
-    const { conversation, origins } = this.#sought;
+  /**
+   * Why nothing is written where none of them is here: a person deleted the first one, or the session of which it is part. Who names
+   * a session of its own (`as`) takes it again.
+   * @param there those that are here
+   * @param above why that session takes nothing
+   */
+  refusal<Above extends Error>(
+    there: readonly string[],
+    above: Above | undefined,
+  ): Above | TapeError | undefined {
+    const { conversation, origins, as } = this.#sought;
+    if (there.length > 0 || as !== undefined) return undefined;
+    if (above !== undefined) return above;
     const deleted = origins.findDeleted(JSON.stringify(this.origin(1).payload));
     if (deleted === undefined) return undefined;
     const { id, lifecycle } = deleted;

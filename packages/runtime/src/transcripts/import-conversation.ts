@@ -2,6 +2,7 @@ import type { HomeStore } from '@tapedeck/tape';
 import { quote } from '@tapedeck/tape/internal';
 import type { OnProgress } from '@tapedeck/tape/store';
 import type { FoundFile } from '../discovery/index.ts';
+import { foreseen } from '../import/foreseen.ts';
 import type { ReconcileOptions } from '../import/reconcile.ts';
 import type { Reconciled } from '../import/reconciled.ts';
 import { Reconciling } from '../import/reconciling.ts';
@@ -34,6 +35,8 @@ export interface ImportingOptions extends Omit<ReconcileOptions, 'rewritten' | '
   readonly excludes?: (directory: string) => boolean;
   /** Refuses a file at its first bad line. */
   readonly strict?: boolean;
+  /** Writes nothing: reads the files, and says which of them, and of their sessions, would be left out. */
+  readonly dryRun?: boolean;
   /** The time that is recorded, in milliseconds since 1970. */
   readonly now?: () => number;
   /** Called with the bytes of its files that were read, some times while they are. */
@@ -56,6 +59,7 @@ export async function importConversation(
     again,
     excludes,
     strict = false,
+    dryRun = false,
     now = Date.now,
     clean = cleanerFor(),
     onRead,
@@ -70,19 +74,20 @@ export async function importConversation(
     return files.map((file) => ({ file, seen: 'unchanged' }));
   const held = mayGoOn ? await heldFiles(files, table) : undefined;
   if (mayGoOn && held !== undefined) {
-    recordHeld(table, held, now());
+    if (!dryRun) recordHeld(table, held, now());
     return held.map(({ file, held: one }) => ({ file, seen: one?.as ?? 'unchanged' }));
   }
-  const continued = mayGoOn
-    ? await grown(
-        store,
-        { tool, files },
-        {
-          ...{ table, strict, excludes, at: now() },
-          clean: clean === false ? undefined : clean,
-        },
-      )
-    : undefined;
+  const continued =
+    mayGoOn && !dryRun
+      ? await grown(
+          store,
+          { tool, files },
+          {
+            ...{ table, strict, excludes, at: now() },
+            clean: clean === false ? undefined : clean,
+          },
+        )
+      : undefined;
   if (continued !== undefined) return continued;
   const shown = onRead && readingOf(files, onRead);
   const opened: Opened[] = [];
@@ -106,6 +111,10 @@ export async function importConversation(
     for (const { reading } of opened) {
       reading.assertWhole();
       if (excludes !== undefined) assertIncluded(reading, excludes);
+    }
+    if (dryRun) {
+      const done = foreseen(store, plan, how);
+      return together(opened, failed, (one) => importOf(one, plan, { done, concluded: 0 }));
     }
     const apart = new Set(
       opened.filter(({ seen }) => isOther(seen)).flatMap(({ file }) => plan.files.get(file.path) ?? []),
@@ -134,8 +143,7 @@ export async function importConversation(
       await record(store, table, opened, { at: now(), isBehind, lacks: filesOf(lacking) });
       if (lacking.length === 0) await rememberEnd(store, plan, { tool, done, opened, table });
     }
-    const brought = opened.map((one) => importOf(one, plan, { done, concluded }));
-    return [...brought, ...[...failed].map(([file, error]) => ({ file, seen: 'new', error }) as const)];
+    return together(opened, failed, (one) => importOf(one, plan, { done, concluded }));
   } catch (error) {
     if (!isFileError(error)) throw error;
     const [whose = files[0]] = files.filter(({ path }) => path === error.data.file);
@@ -147,6 +155,18 @@ export async function importConversation(
   } finally {
     closeAll(opened);
   }
+}
+
+/** What became of the files that were read, and of those that could not be. */
+function together(
+  opened: readonly Opened[],
+  failed: ReadonlyMap<FoundFile, FileError>,
+  became: (one: Opened) => FileImport,
+): readonly FileImport[] {
+  return [
+    ...opened.map(became),
+    ...[...failed].map(([file, error]): FileImport => ({ file, seen: 'new', error })),
+  ];
 }
 
 /** @throws IMPORT_EXCLUDED */
