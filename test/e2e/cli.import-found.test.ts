@@ -460,6 +460,49 @@ test('a session of which no file has anything more is marked where it is shown, 
   expect(await user.imports()).toMatchObject({ gone_sessions: ['s1'] });
 });
 
+test('a subagent whose own file is still there is marked when that is gone, not with its transcript', async () => {
+  const about = { sessionId: 's1', cwd: '/srv/app' };
+  const lines = (...records: readonly object[]) =>
+    records.map((one) => `${JSON.stringify({ ...about, ...one })}\n`).join('');
+  const call = { type: 'tool_use', id: 't1', name: 'Agent', input: {} };
+  const result = { type: 'tool_result', tool_use_id: 't1', content: 'done' };
+  const agent = (uuid: string, parentUuid: string | null, role: string) => ({
+    ...{ type: role, uuid, parentUuid, isSidechain: true, agentId: 'x' },
+    message: { id: uuid, role, content: uuid },
+  });
+  using user = userWith({
+    [`${projects}/a/s1.jsonl`]: lines(
+      { type: 'user', uuid: 'u1', parentUuid: null, message: { role: 'user', content: 'Go' } },
+      {
+        type: 'assistant',
+        uuid: 'a1',
+        parentUuid: 'u1',
+        message: { id: 'm1', role: 'assistant', content: [call] },
+      },
+      { type: 'user', uuid: 'u2', parentUuid: 'a1', message: { role: 'user', content: [result] } },
+    ),
+    // A prompt of its own was typed anew.
+    [`${projects}/a/s1/subagents/agent-x.jsonl`]: lines(
+      ...[agent('x1', null, 'user'), agent('x2', 'x1', 'assistant')],
+      ...['x3', 'x5'].flatMap((id) => [agent(id, 'x2', 'user'), agent(`${id}-a`, id, 'assistant')]),
+    ),
+  });
+  const { names } = await user.imports();
+  expect(names).toEqual(['s1', 'agent-x', expect.stringContaining('agent-x-')]);
+  const [main, file] = [user.file('a/s1.jsonl'), user.file('a/s1/subagents/agent-x.jsonl')];
+  renameSync(main, user.dir.file('s1'));
+  expect(await user.imports()).toMatchObject({ gone: [main], gone_sessions: ['s1'] });
+  renameSync(file, user.dir.file('x'));
+  expect(await user.imports()).toMatchObject({
+    gone: [file],
+    gone_sessions: expect.arrayContaining((names as string[]).slice(1)),
+  });
+  renameSync(user.dir.file('s1'), main);
+  renameSync(user.dir.file('x'), file);
+  expect(await user.imports()).toMatchObject({ entries: 0, gone: [] });
+  expect((await user.says('sessions', '--json')).stdout).not.toContain('source_gone');
+});
+
 test('the files that stand beside a transcript count as taken with it', async () => {
   const agent = {
     sessionId: 's1',

@@ -157,7 +157,7 @@ test('files that are not there are marked, once, and keep what is known of them'
   const isThere = (path: string) => path === here.path;
   expect(table.missing(isThere)).toEqual([gone]);
   using store = openStore();
-  expect(markSessionsGone(store, table.missing(isThere), table, 5)).toEqual([]);
+  expect(await markSessionsGone(store, table.missing(isThere), table, 5)).toEqual([]);
   expect(table.missing(isThere)).toEqual([]);
   expect(SourceTable.open(file).at(gone.path)).toEqual({ ...gone, goneAt: 5 });
 });

@@ -1,39 +1,82 @@
 import { type HomeStore, note } from '@tapedeck/tape';
-import { isDeleted, sourceGoneEvent } from '@tapedeck/tape/internal';
+import { importOriginIn, isDeleted, sourceGoneEvent } from '@tapedeck/tape/internal';
 import { appendBeside } from '../edges/beside.ts';
 import type { Reconciled } from '../import/reconciled.ts';
 import { knownSessionsIn } from '../imported/known-sessions.ts';
 import { Origins } from '../imported/origins.ts';
+import type { TranscriptTool } from '../plan/format.ts';
 import type { Source, SourceTable } from '../sources/index.ts';
+import { isFileError } from './file-import.ts';
+import { readConversation } from './read-conversation.ts';
+import { transcriptTools } from './tools.ts';
 
 /**
  * Marks the sessions of sources whose files are gone, unless they were seen elsewhere: the tapes are then all that is left of
- * them. Records the sources as gone once the tapes say so. A conversation of which a process has a session is left to the
- * next import. Returns the names of the sessions that it marked.
+ * them. A session goes with the main file of its conversation, but for a subagent whose own file is still there. Records the
+ * sources as gone once the tapes say so. A conversation of which a process has a session is left to the next import. Returns the
+ * names of the sessions that it marked.
+ * @param tools those that know the files
  */
-export function markSessionsGone(
+export async function markSessionsGone(
   store: HomeStore,
   gone: readonly Source[],
-  table: Pick<SourceTable, 'of' | 'put' | 'sessionsFile'>,
+  table: Pick<SourceTable, 'all' | 'of' | 'put' | 'sessionsFile'>,
   at: number,
-): readonly string[] {
+  tools: readonly TranscriptTool[] = transcriptTools,
+): Promise<readonly string[]> {
   knownSessionsIn(store).keepIn(table.sessionsFile);
   const origins = new Origins(store);
   const paths = new Set(gone.map(({ path }) => path));
   const isThere = ({ path, goneAt }: Source) => goneAt === undefined && !paths.has(path);
   const marked: string[] = [];
   const settled: Source[] = [];
-  for (const source of gone) {
-    const isOnlyPlace = source.role === 'main' && !table.of(source).some(isThere);
-    const sessions = isOnlyPlace && source.forgottenAt === undefined ? origins.allOf(source) : [];
-    const fresh = sessions.filter((one) => one.sourceGone === undefined && !isDeleted(one));
-    const refusals = fresh.map(({ id }) => say(store, id, { file: source.path }));
-    marked.push(...fresh.filter((_, i) => refusals[i] === undefined).map(({ session }) => session));
-    if (!refusals.includes('TAPE_BUSY')) settled.push({ ...source, goneAt: at });
+  for (const [, own] of Map.groupBy(gone, ({ tool, main }) => `${tool} ${main}`)) {
+    // That of the conversation says where all of it was.
+    const [source] = own.toSorted((a, b) => Number(b.role === 'main') - Number(a.role === 'main'));
+    if (source === undefined) continue;
+    const main = { tool: source.tool, session: source.main };
+    const isLost = source.forgottenAt === undefined && !table.of({ ...main, path: '' }).some(isThere);
+    const fresh = (isLost ? origins.allOf(main) : []).filter(
+      (one) => one.sourceGone === undefined && !isDeleted(one),
+    );
+    const isLeft = (one: Source) => one.tool === source.tool && one.main === source.main && isThere(one);
+    const held = fresh.length === 0 ? new Set() : await conversationsOf(table.all.filter(isLeft), tools);
+    const alone = fresh.filter(({ id }) => !held.has(conversationOf(store, id)));
+    const refusals = alone.map(({ id }) => say(store, id, { file: source.path }));
+    marked.push(...alone.filter((_, i) => refusals[i] === undefined).map(({ session }) => session));
+    if (!refusals.includes('TAPE_BUSY')) settled.push(...own.map((one) => ({ ...one, goneAt: at })));
   }
   table.put(settled);
   knownSessionsIn(store).save();
   return marked;
+}
+
+/** The conversation of its source that a session is, whichever of several. */
+function conversationOf(store: HomeStore, id: string): string {
+  const { conversation } = importOriginIn(store, id)?.origin ?? {};
+  return String(conversation).replace(/#\d+$/, '');
+}
+
+/** The conversations that files of a session have, without its main file. What cannot be read has none. */
+async function conversationsOf(
+  sources: readonly Source[],
+  tools: readonly TranscriptTool[],
+): Promise<ReadonlySet<unknown>> {
+  const [first] = sources;
+  const tool = tools.find(({ name }) => name === first?.tool);
+  if (first === undefined || tool === undefined) return new Set();
+  const files = sources.map(({ path, session, main, role, ...facts }) => ({
+    ...{ path, session, main, role, tool, facts },
+  }));
+  try {
+    return await readConversation({ tool, files }, (plan) => {
+      const read = new Set(plan.files.values());
+      return new Set(plan.conversations.filter(({ file }) => read.has(file)).map(({ key }) => key));
+    });
+  } catch (error) {
+    if (!isFileError(error)) throw error;
+    return new Set();
+  }
 }
 
 /** Takes the mark from sessions that an import has found in a file again. */
