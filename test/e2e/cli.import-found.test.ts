@@ -274,6 +274,10 @@ test('a file that is named, and left out by an option, is said to be found, and 
     stdout: one,
     stderr: '',
   });
+  for (const args of [narrow, [...narrow, '--dry-run']])
+    expect(await user.imports(file, ...args)).toMatchObject({
+      ...{ files: [], left_out: [{ file, why: 'left out by --project: its session was in /srv/app' }] },
+    });
   const both = await user.says('import', user.dir.file('a'), '--tool', 'codex', ...narrow);
   expect(both.stderr).toBe(
     '2 files left out by --tool and --project, such as ~/a/s1.jsonl, whose session was in /srv/app\n',

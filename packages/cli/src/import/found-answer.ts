@@ -4,7 +4,7 @@ import { jsonText } from '../escape.ts';
 import { exit } from '../exit.ts';
 import { besideLines } from '../output/beside.ts';
 import { counted } from '../output/counted.ts';
-import { foundJson, importedText, type Narrowed, passedText } from '../output/found.ts';
+import { foundJson, importedText, type Narrowed, passedText, whyNarrowed } from '../output/found.ts';
 import { type Pending, parted, type ToolFound } from './conversations.ts';
 import { dryFilesOf, sayDry } from './dry-run.ts';
 import { type LeftOut, leftOutBy, leftOutJson, sayLeftOut } from './left-out.ts';
@@ -37,7 +37,7 @@ export async function sayFound(
   const files = conversations.flatMap((one) => dryFilesOf(one));
   const passed = { ...found, forgotten: filesOf(forgotten).length, narrowed };
   const failed = leftOutOf(found, isNamed);
-  const leftOut = [...failed, ...filesOf(forgotten).map(asForgotten)];
+  const leftOut = [...failed, ...passedOver(forgotten, narrowed)];
   await sayDry({ tools, files, passed, leftOut }, context);
   sayLeftOut(failed, context.status);
   return failed.length > 0 ? exit.failed : exit.done;
@@ -66,7 +66,7 @@ export async function sayDone(
   const failed = done.flatMap(leftOutBy);
   const [asWished, others] = parted(failed, ({ code }) => !isNamed && wished.has(code));
   const [excluded, refused] = parted(asWished, ({ code }) => code === 'IMPORT_EXCLUDED');
-  const silent: readonly LeftOut[] = [...excluded, ...filesOf(forgotten).map(asForgotten)];
+  const silent: readonly LeftOut[] = [...excluded, ...passedOver(forgotten, narrowed)];
   const passed = {
     ...found,
     // They are named with the reason.
@@ -106,8 +106,12 @@ function filesOf(conversations: readonly Conversation[]): readonly FoundFile[] {
   return conversations.flatMap(({ files }) => files);
 }
 
-function asForgotten({ path }: FoundFile): LeftOut {
-  return { file: path, why: 'its session was forgotten' };
+/** The files that are left out, and are counted alone where a person reads it. Pure. */
+function passedOver(forgotten: readonly Conversation[], narrowed: Narrowed): readonly LeftOut[] {
+  return [
+    ...filesOf(forgotten).map(({ path }) => ({ file: path, why: 'its session was forgotten' })),
+    ...narrowed.files.map((file) => ({ file: file.path, why: whyNarrowed(narrowed, file) })),
+  ];
 }
 
 /** Why a file is left out that its user left out before, by a pattern, or by what became of its session. */

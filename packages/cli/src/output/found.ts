@@ -77,10 +77,18 @@ export function passedText({ strangers, excluded, empty, forgotten, narrowed }: 
 function narrowedText({ by, files }: Narrowed): readonly string[] {
   const [first] = files;
   if (first === undefined) return [];
-  const of = first.project === undefined ? 'names no directory' : `was in ${pathText(first.project)}`;
-  const why = by.includes('--project') ? `, whose session ${of}` : '';
+  const why = by.includes('--project') ? `, whose session ${placeOf(first)}` : '';
   const such = files.length === 1 ? ':' : ', such as';
   return [`${counted(files.length, 'file')} left out by ${by}${such} ${pathText(first.path)}${why}`];
+}
+
+/** Why an option leaves out a file. Pure. */
+export function whyNarrowed({ by }: Pick<Narrowed, 'by'>, file: FoundFile): string {
+  return by.includes('--project') ? `left out by ${by}: its session ${placeOf(file)}` : `left out by ${by}`;
+}
+
+function placeOf({ project }: FoundFile): string {
+  return project === undefined ? 'names no directory' : `was in ${pathText(project)}`;
 }
 
 /** The same as data. */
