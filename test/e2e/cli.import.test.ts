@@ -141,6 +141,23 @@ test('a named file that has not changed is not opened, but where its session is 
   expect(await importing('--as', 'other')).toMatchObject({ names: ['other'], entries: 3 });
 });
 
+test('the receipts of several files, and what is wrong with them, have the order in which they are named', async () => {
+  using home = tempHome();
+  using dir = tempDir();
+  const of = (id: string) => transcript('a', 'b').replaceAll('7d4c1f0e', id);
+  const at = (id: string) => dir.file(`${id}.jsonl`);
+  // Those that are known are imported first.
+  const known = ['22222222', '44444444'];
+  for (const id of ['11111111', '33333333', ...known]) writeFileSync(at(id), of(id));
+  expect((await home.here(['import', ...known.map(at)])).code).toBe(0);
+  writeFileSync(at('44444444'), '');
+  const files = [at('33333333'), dir.file('none.jsonl'), ...['44444444', '22222222', '11111111'].map(at)];
+  const said = await home.here(['import', ...files, '--quiet']);
+  expect(said.stdout.match(/^\w{8}/gm)).toEqual(['33333333', '22222222', '11111111']);
+  expect(said.stderr.match(/(?:none|4{8})\.jsonl/g)).toEqual(['none.jsonl', '44444444.jsonl']);
+  expect(said.code).toBe(3);
+});
+
 test('of many named files that have not changed, the sessions of the home are read once', async () => {
   using home = tempHome();
   using dir = tempDir();

@@ -55,32 +55,42 @@ async function importOneOrAll(files: readonly string[], how: How, context: Conte
   return await importAll(files, how, context);
 }
 
-/** Imports files one after the other, each with its receipt. */
+/** Imports files one after the other. What is said of them has the order in which they are named. */
 async function importAll(files: readonly string[], how: How, context: Context): Promise<number> {
   const { io, options, inHome } = context;
   const asJson = options.json === true || options.jsonl === true;
-  const done = new Map<number, object>();
-  let failed: number | undefined;
+  const receipts = new Map<number, Answer & { readonly json: object }>();
+  const ends = new Map<number, { readonly code: number; readonly error?: string }>();
+  let next = 0;
+  const say = async (at: number) => {
+    const [{ error }, receipt] = [ends.get(at) ?? {}, receipts.get(at)];
+    if (error !== undefined) io.err(error);
+    if (receipt !== undefined && options.json !== true) await context.answer(receipt);
+  };
   // A copy that was made since finds what its source has got, as where `knownFirst` orders what was found.
   const isKnown = (file: string) => (how.table?.at(resolve(io.cwd, file))?.at ?? 0) > 0;
   for (const [at, file] of parted([...files.entries()], ([, one]) => isKnown(one)).flat()) {
     const answer = async (receipt: Answer) => {
       const json = { file: file === stdinWord ? '-' : file, ...(receipt.json as object) };
-      if (options.json === true) done.set(at, json);
-      else await context.answer({ ...receipt, json });
+      receipts.set(at, { ...receipt, json });
     };
     try {
-      const code = await importFile(file, how, { ...context, answer });
-      if (code !== exit.done) failed ??= code;
+      ends.set(at, { code: await importFile(file, how, { ...context, answer }) });
     } catch (error) {
-      if (error instanceof PipeClosed || io.interrupted) throw error;
+      if (error instanceof PipeClosed) throw error;
+      if (io.interrupted) {
+        for (const [later] of files.slice(next).entries()) await say(next + later);
+        throw error;
+      }
       const { hint, exit: code } = describeError(error);
       how.foreseen?.leftOut.push(failureOf(resolve(io.cwd, file), error, file));
-      io.err(errorText(error, { asJson, hint: hint && inHome(hint) }));
-      failed ??= code;
+      ends.set(at, { code, error: errorText(error, { asJson, hint: hint && inHome(hint) }) });
     }
+    for (; ends.has(next); next += 1) await say(next);
   }
-  if (done.size > 0) await io.out(`${jsonText(files.flatMap((_, at) => done.get(at) ?? []))}\n`);
+  const all = files.flatMap((_, at) => receipts.get(at)?.json ?? []);
+  if (options.json === true && all.length > 0) await io.out(`${jsonText(all)}\n`);
+  const failed = files.flatMap((_, at) => ends.get(at)?.code ?? []).find((code) => code !== exit.done);
   return failed ?? exit.done;
 }
 
