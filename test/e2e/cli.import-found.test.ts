@@ -783,6 +783,43 @@ test('a branch that was purged here is named where its file is, though that has 
   }
 });
 
+test.each(['s1', 's1-branch-u2'])(
+  'a file whose session %s was deleted is read when it changes or that is back, and named each time',
+  async (name) => {
+    const said = (uuid: string, parentUuid: string | null, role: string) =>
+      `${JSON.stringify({
+        ...{ type: role, uuid, parentUuid, sessionId: 's1', cwd: '/srv/app', isSidechain: false },
+        message: { id: `m-${uuid}`, role, content: [{ type: 'text', text: uuid }] },
+      })}\n`;
+    const turn = (n: number, parent: string | null) =>
+      said(`u${n}`, parent, 'user') + said(`a${n}`, `u${n}`, 'assistant');
+    const text = turn(1, null) + turn(2, 'a1') + turn(3, 'a1');
+    using user = userWith({ [`${projects}/a/s1.jsonl`]: text });
+    await user.imports();
+    expect((await user.says('delete', name)).code).toBe(0);
+    writeFileSync(user.file('a/s1.jsonl'), text + turn(4, 'a3'));
+    const imported = async (...args: string[]) => {
+      const { files, left_out } = await user.imports(...args);
+      return [Object.keys((files as object[])[0] ?? {}).includes('counts'), left_out];
+    };
+    const out = { session: name, why: expect.stringMatching(/^it was deleted here; bring it back with/) };
+    // It takes the branches with it.
+    const all = expect.arrayContaining([expect.objectContaining(out)]);
+    expect(await imported()).toEqual([true, all]);
+    for (const args of [[], ['--dry-run'], []]) expect(await imported(...args)).toEqual([false, all]);
+    const { code, stderr } = await user.says('import', '--dry-run');
+    expect([code, stderr]).toEqual([0, (await user.says('import')).stderr]);
+    expect((await user.says('import', '--dry-run')).stdout).toContain('0 files to read');
+    const folder = user.file('a');
+    for (const args of [[folder, '--dry-run'], [folder]])
+      expect((await user.says('import', ...args)).code).toBe(1);
+    expect((await user.says('undo', /tape undo (\w+)/.exec(stderr)?.[1] ?? '')).code).toBe(0);
+    expect(await imported('--dry-run')).toEqual([false, []]);
+    expect(await imported()).toEqual([true, []]);
+    expect(await imported()).toEqual([false, []]);
+  },
+);
+
 test('a branch that was deleted here is named, takes nothing, and has no check warn of its file', async () => {
   const record = (uuid: string, parentUuid: string | null, role: string) =>
     `${JSON.stringify({

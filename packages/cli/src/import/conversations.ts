@@ -1,8 +1,10 @@
-import type { Conversation, FoundFile, Source } from '@tapedeck/runtime/import';
+import type { Conversation, FileImport, FoundFile, Source } from '@tapedeck/runtime/import';
 
 /** A conversation, and those of its files in which there is something new. */
 export interface Pending extends Conversation {
   readonly toRead: readonly FoundFile[];
+  /** What is known of its other files. */
+  readonly known: readonly FileImport[];
 }
 
 /** What was found of one tool. */

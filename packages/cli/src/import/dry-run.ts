@@ -1,4 +1,4 @@
-import type { FileImport, TranscriptFormat } from '@tapedeck/runtime/import';
+import type { Conversation, FileImport, TranscriptFormat } from '@tapedeck/runtime/import';
 import { type HomeStore, openTapeStore } from '@tapedeck/tape';
 import type { Context } from '../context.ts';
 import { jsonText, safe } from '../escape.ts';
@@ -41,7 +41,7 @@ export function dryFilesOf({ files, toRead }: Pending): readonly DryFile[] {
 /** Notes what a conversation would bring, by what became of its files. */
 export function foreseeConversation(
   { tools, files }: Foreseen,
-  conversation: Omit<Pending, 'toRead'>,
+  conversation: Conversation,
   done: readonly FileImport[],
 ): void {
   const isNew = ({ seen, brought, error }: FileImport) =>
@@ -51,7 +51,7 @@ export function foreseeConversation(
   const own = conversation.files.filter(({ path }) => !known.has(path));
   if (own.length === 0) return;
   const fresh = new Set(done.filter(isNew).map(({ file }) => file));
-  const pending = { ...conversation, files: own, toRead: own.filter((file) => fresh.has(file)) };
+  const pending = { ...conversation, files: own, toRead: own.filter((file) => fresh.has(file)), known: [] };
   tools.push(foundOf(pending));
   files.push(...dryFilesOf(pending));
 }

@@ -36,10 +36,14 @@ export async function sayFound(
 ): Promise<number> {
   const files = conversations.flatMap((one) => dryFilesOf(one));
   const passed = { ...found, forgotten: filesOf(forgotten).length, narrowed };
-  const failed = leftOutOf(found, isNamed);
-  const leftOut = [...failed, ...passedOver(forgotten, narrowed)];
+  const { others, refused } = partedBy(
+    conversations.flatMap(({ known }) => known),
+    isNamed,
+  );
+  const failed = [...others, ...leftOutOf(found, isNamed)];
+  const leftOut = [...failed, ...refused, ...passedOver(forgotten, narrowed)];
   await sayDry({ tools, files, passed, leftOut }, context);
-  sayLeftOut(failed, context.status);
+  sayLeftOut([...failed, ...refused], context.status);
   return failed.length > 0 ? exit.failed : exit.done;
 }
 
@@ -63,9 +67,7 @@ export async function sayDone(
   { io, options, answer, status }: Context,
 ): Promise<number> {
   const files = done.map(importJson);
-  const failed = done.flatMap(leftOutBy);
-  const [asWished, others] = parted(failed, ({ code }) => !isNamed && wished.has(code));
-  const [excluded, refused] = parted(asWished, ({ code }) => code === 'IMPORT_EXCLUDED');
+  const { others, excluded, refused } = partedBy(done, isNamed);
   const silent: readonly LeftOut[] = [...excluded, ...passedOver(forgotten, narrowed)];
   const passed = {
     ...found,
@@ -112,6 +114,13 @@ function passedOver(forgotten: readonly Conversation[], narrowed: Narrowed): rea
     ...filesOf(forgotten).map(({ path }) => ({ file: path, why: 'its session was forgotten' })),
     ...narrowed.files.map((file) => ({ file: file.path, why: whyNarrowed(narrowed, file) })),
   ];
+}
+
+/** What was left out of files: as their user wished it, by a pattern or since a session was deleted, and for other reasons. Pure. */
+function partedBy(done: readonly FileImport[], isNamed: boolean) {
+  const [asWished, others] = parted(done.flatMap(leftOutBy), ({ code }) => !isNamed && wished.has(code));
+  const [excluded, refused] = parted(asWished, ({ code }) => code === 'IMPORT_EXCLUDED');
+  return { others, excluded, refused };
 }
 
 /** Why a file is left out that its user left out before, by a pattern, or by what became of its session. */

@@ -7,7 +7,7 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
-import type { Discovery, FileImport, Problem, SourceTable } from '@tapedeck/runtime/import';
+import type { Conversation, Discovery, FileImport, Problem, SourceTable } from '@tapedeck/runtime/import';
 import type { HomeStore } from '@tapedeck/tape';
 import { homeConfigFile } from '../config/find.ts';
 import { redactIn } from '../config/redact.ts';
@@ -21,6 +21,7 @@ import { toolsText } from '../output/found.ts';
 import { withProgress } from '../output/progress.ts';
 import { agrees, canAsk } from '../question.ts';
 import { bytesOf, forgottenSource, foundByTool, type Pending, parted } from './conversations.ts';
+import { readingIfThere } from './dry-run.ts';
 import { sayDone, sayFound } from './found-answer.ts';
 import { dropUnlessHere, knownSources } from './known-sources.ts';
 import { namedPaths } from './named-path.ts';
@@ -41,7 +42,7 @@ export interface Wanted {
 /** Finds transcripts, imports what is new in them, and prints a line per tool. Returns 1 if some were left out. */
 export async function importFound(wanted: Wanted, context: Context): Promise<number> {
   const { io, home, options } = context;
-  const { conversationsIn, isRead, markSessionsGone } = await import('@tapedeck/runtime/import');
+  const { conversationsIn, markSessionsGone } = await import('@tapedeck/runtime/import');
   const { isGone } = await import('@tapedeck/runtime/internal');
   const table = await knownSources(home);
   if (await dropUnlessHere(table, context))
@@ -50,10 +51,7 @@ export async function importFound(wanted: Wanted, context: Context): Promise<num
   const [forgotten, kept] = parted(conversationsIn(found.files), ({ tool, session }) =>
     table.isForgotten({ tool: tool.name, main: session }),
   );
-  const conversations = kept.map((one) => ({
-    ...one,
-    toRead: one.files.filter((file) => !isRead(file, table)),
-  }));
+  const conversations = await pendingOf(kept, table, context);
   const tools = foundByTool(conversations);
   const isFirst = table.all.every(({ at }) => at === 0);
   const isNamed = wanted.paths.length > 0;
@@ -89,6 +87,26 @@ export async function importFound(wanted: Wanted, context: Context): Promise<num
   if (left === 0) return code;
   context.status(`Interrupted before ${counted(left, 'file')}; go on with: tape import`);
   return exit.interrupted;
+}
+
+/** Conversations with what is known of their files. Opens the home only if a deleted session took nothing of one. */
+async function pendingOf(
+  conversations: readonly Conversation[],
+  table: SourceTable,
+  context: Context,
+): Promise<readonly Pending[]> {
+  const { asItWas, isRead } = await import('@tapedeck/runtime/import');
+  const lacking = conversations.flatMap(({ files }) =>
+    files.filter(({ path }) => table.at(path)?.lacks !== undefined),
+  );
+  const lookAt = async (store: HomeStore) =>
+    new Map(lacking.flatMap((file) => asItWas(store, file, table) ?? []).map((one) => [one.file, one]));
+  const known = lacking.length === 0 ? new Map() : await readingIfThere(lookAt, context);
+  return conversations.map((one) => ({
+    ...one,
+    toRead: one.files.filter((file) => !isRead(file, table) && !known.has(file)),
+    known: one.files.flatMap((file) => known.get(file) ?? []),
+  }));
 }
 
 /** What an import did, and the conversations that it did not take since they were forgotten. */
@@ -156,8 +174,9 @@ async function importAll(
   return await writing(act, raw === true ? { redact: false } : {});
 }
 
-function unchanged({ files }: Pending): readonly FileImport[] {
-  return files.map((file) => ({ file, seen: 'unchanged' }));
+function unchanged({ files, known }: Pending): readonly FileImport[] {
+  const of = new Map(known.map((one) => [one.file, one]));
+  return files.map((file) => of.get(file) ?? { file, seen: 'unchanged' });
 }
 
 /** What a search found, and the directories in which it looked for what is read. */

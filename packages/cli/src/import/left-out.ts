@@ -13,8 +13,8 @@ export interface LeftOut {
 }
 
 /** What failed of a file, with what can be done. */
-export function leftOutBy({ file: { path: file }, brought, error }: FileImport): readonly Failed[] {
-  const sessions = (brought?.sessions ?? []).flatMap(({ session, refused }) =>
+export function leftOutBy({ file: { path: file }, brought, lacking, error }: FileImport): readonly Failed[] {
+  const sessions = (brought?.sessions ?? lacking ?? []).flatMap(({ session, refused }) =>
     refused === undefined ? [] : [{ file, session, ...reasonOf(refused, [file, session]) }],
   );
   if (sessions.length > 0 || error === undefined) return sessions;

@@ -24,9 +24,10 @@ export async function importNamed(
   const isSettled = files[0]?.role === 'main' && store.otherRealms().length === 0;
   const again = how.again === true || !isSettled;
   const done = await importConversation(store, conversation, { ...how, again });
-  if (done.some(({ brought, error }) => brought !== undefined || error !== undefined))
+  const isLacking = done.some(({ lacking }) => lacking !== undefined);
+  if (!isLacking && done.some(({ brought, error }) => brought !== undefined || error !== undefined))
     return { done, here: [] };
-  const sessions = await sessionsOf(store, { tool: tool.name, session }, how.table);
+  const sessions = isLacking ? [] : await sessionsOf(store, { tool: tool.name, session }, how.table);
   if (sessions.length > 0 && !sessions.some(isDeleted) && !isPurgedBeside(store, sessions)) {
     const names = sessions.map((one) => one.session);
     // A session that was given another name has what was read then.

@@ -130,8 +130,10 @@ function isTakenPart({ file, seen, error }: FileImport): boolean {
 }
 
 /** Whether nothing of a file was taken: one session of several may take nothing. */
-export function isLeftOut({ brought, error }: FileImport): boolean {
-  return error !== undefined && (brought?.sessions ?? []).every(({ refused }) => refused !== undefined);
+export function isLeftOut({ brought, lacking, error }: FileImport): boolean {
+  return (
+    error !== undefined && (brought?.sessions ?? lacking ?? []).every(({ refused }) => refused !== undefined)
+  );
 }
 
 function entriesOf({ brought }: FileImport): number {

@@ -1,4 +1,4 @@
-import { type Draft, type HomeStore, TapeError } from '@tapedeck/tape';
+import { type Draft, type HomeStore, type SessionInfo, TapeError } from '@tapedeck/tape';
 import type { ConversationPlan, ImportPlan } from '../plan/plan.ts';
 import { originDraft } from './forgotten.ts';
 import { type Origins, originOf } from './origins.ts';
@@ -82,11 +82,7 @@ export class OwnSessions {
     if (above !== undefined) return above;
     const deleted = origins.findDeleted(JSON.stringify(this.origin(1).payload));
     if (deleted === undefined) return undefined;
-    const { id, lifecycle } = deleted;
-    const what = lifecycle === 'purged' ? 'purged' : 'deleted';
-    return new TapeError('TAPE_ARCHIVED', `cannot import into '${conversation.name}': it was ${what} here`, {
-      data: { session: conversation.name, id, lifecycle, transcript: true },
-    });
+    return deletedHere(conversation.name, deleted);
   }
 
   /** The nth one, by its name or, if that was changed, by where it comes from. */
@@ -118,4 +114,15 @@ export class OwnSessions {
   #exists(session: string): boolean {
     return this.#store.sessions.find(session) !== undefined;
   }
+}
+
+/** Why a session takes nothing that was deleted here, or purged. */
+export function deletedHere(
+  session: string,
+  { id, lifecycle }: Pick<SessionInfo, 'id' | 'lifecycle'>,
+): TapeError {
+  const what = lifecycle === 'purged' ? 'purged' : 'deleted';
+  return new TapeError('TAPE_ARCHIVED', `cannot import into '${session}': it was ${what} here`, {
+    data: { session, id, lifecycle, transcript: true },
+  });
 }

@@ -6,6 +6,6 @@
  */
 export type { SourceEnd } from './ends.ts';
 export { beginningAs, type Held, heldBy, isUnchanged, olderThan, recognise, type Seen } from './recognise.ts';
-export type { Source } from './source.ts';
+export type { SessionOfFile, Source } from './source.ts';
 export { SourceTable } from './table.ts';
 export { newestIn } from './written-head.ts';

@@ -68,7 +68,10 @@ export function sourceIn(row: readonly unknown[]): Source | undefined {
   };
   if (project != null) source.project = project;
   if (first != null) source.first = first;
-  return rest == null ? source : { ...source, ...rest };
+  if (rest == null) return source;
+  // Earlier versions kept no more of it.
+  const lacks = rest.lacks !== undefined && { lacks: Array.isArray(rest.lacks) ? rest.lacks : [] };
+  return { ...source, ...rest, ...lacks };
 }
 
 type Mutable<T> = { -readonly [Name in keyof T]: T[Name] };

@@ -24,12 +24,20 @@ export interface Source extends FileFacts {
   /** Whether its session has more than the file had: what is there later does not follow that. */
   readonly isBehind?: true;
   /**
-   * Whether a session that was deleted here took nothing of what was read. The file is read again even if it has not changed:
-   * that session may be brought back.
+   * The sessions of the file, where one that was deleted here took nothing of what was read: the file is read again when that is
+   * brought back, even if it has not changed. Empty where that cannot be known.
    */
-  readonly lacks?: true;
+  readonly lacks?: readonly SessionOfFile[];
   /** Since when the file is not there; what it held stays. */
   readonly goneAt?: number;
   /** Since when its conversation is not to be taken, wherever it is seen. */
   readonly forgottenAt?: number;
+}
+
+/** A session that a file has. */
+export interface SessionOfFile {
+  readonly conversation: string;
+  readonly session: string;
+  /** The deleted session for which it takes nothing: itself, or one of which it is part. */
+  readonly deleted?: { readonly session: string; readonly id: string };
 }

@@ -58,7 +58,7 @@ export async function continueConversation(
   if (file?.role !== 'main' || tool.planEnd === undefined || !others.every(isRead)) return undefined;
   const source = table.at(file.path);
   // Of one that was gone, all sessions are marked; one that was deleted may be back.
-  if (source === undefined || source.goneAt !== undefined || source.lacks === true) return undefined;
+  if (source === undefined || source.goneAt !== undefined || source.lacks !== undefined) return undefined;
   const known = table.ends.of(source);
   // What another realm has is a session of its own here.
   if (known === undefined || sessionWithId(store, known.tape.session) === undefined) return undefined;

@@ -15,6 +15,8 @@ export interface FileImport {
   readonly seen: Seen['as'];
   /** What became of its conversations; absent when nothing had to be read, and for what is a part of another file. */
   readonly brought?: Brought;
+  /** Its sessions, of which one that was deleted here takes nothing, where nothing had to be read. */
+  readonly lacking?: readonly Reconciled[];
   /** Why it was left out, or a part of it. */
   readonly error?: ImportError | TapeError;
 }

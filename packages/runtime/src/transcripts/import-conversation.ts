@@ -4,7 +4,6 @@ import type { OnProgress } from '@tapedeck/tape/store';
 import type { FoundFile } from '../discovery/index.ts';
 import { foreseen } from '../import/foreseen.ts';
 import type { ReconcileOptions } from '../import/reconcile.ts';
-import type { Reconciled } from '../import/reconciled.ts';
 import { Reconciling } from '../import/reconciling.ts';
 import { ChangedMeanwhile, lookedAt } from '../import/unless-changed.ts';
 import { type Cleaner, cleanerFor } from '../imported/cleaner.ts';
@@ -16,6 +15,7 @@ import { continueConversation } from './continue-conversation.ts';
 import type { Conversation } from './conversations.ts';
 import { type FileError, type FileImport, importOf, isFileError } from './file-import.ts';
 import { heldFiles, recordHeld } from './held-files.ts';
+import { asItWas, lackingOf } from './lacking.ts';
 import { markSessionsBack } from './mark-gone.ts';
 import { assertNotForgotten } from './not-forgotten.ts';
 import { closeAll, isOther, isReadTool, type Opened, open, planOf } from './opened.ts';
@@ -70,8 +70,8 @@ export async function importConversation(
   if (!isReadTool(tool)) throw new TypeError(`transcripts of ${tool.title} are not read`);
   // The table says nothing of a session that gets a name of its own.
   const mayGoOn = table !== undefined && again !== true && how.as === undefined;
-  if (mayGoOn && files.every((file) => isRead(file, table)))
-    return files.map((file) => ({ file, seen: 'unchanged' }));
+  const asTheyWere = mayGoOn ? files.flatMap((file) => asItWas(store, file, table) ?? []) : [];
+  if (mayGoOn && asTheyWere.length === files.length) return asTheyWere;
   const held = mayGoOn ? await heldFiles(files, table) : undefined;
   if (mayGoOn && held !== undefined) {
     if (!dryRun) recordHeld(table, held, now());
@@ -134,13 +134,10 @@ export async function importConversation(
     const lacking = done.filter(({ refused }) => refused !== undefined);
     // What was deleted stays so; any other reason may be gone soon.
     if (table !== undefined && lacking.every(({ refused }) => refused?.code === 'TAPE_ARCHIVED')) {
-      const filesOf = (some: readonly Reconciled[]) => {
-        const keys = new Set(some.map(({ conversation }) => conversation));
-        const names = new Set(plan.conversations.filter(({ key }) => keys.has(key)).map(({ file }) => file));
-        return ({ path }: FoundFile) => names.has(plan.files.get(path) ?? '');
-      };
-      const isBehind = filesOf(done.filter((one) => one.isBehind === true));
-      await record(store, table, opened, { at: now(), isBehind, lacks: filesOf(lacking) });
+      const keys = new Set(done.filter((one) => one.isBehind === true).map((one) => one.conversation));
+      const behind = new Set(plan.conversations.filter(({ key }) => keys.has(key)).map(({ file }) => file));
+      const isBehind = ({ path }: FoundFile) => behind.has(plan.files.get(path) ?? '');
+      await record(store, table, opened, { at: now(), isBehind, lacks: lackingOf(plan, done) });
       if (lacking.length === 0) await rememberEnd(store, plan, { tool, done, opened, table });
     }
     return together(opened, failed, (one) => importOf(one, plan, { done, concluded }));

@@ -4,7 +4,8 @@
  * @privateRemarks
  * `tools.ts` lists the formats that are known, `conversations.ts` says which files belong together, `known-first.ts` in which
  * order they are imported, and what is new in them is brought by `import-conversation.ts`, which opens them (`opened.ts`),
- * refuses a wrong plan of a format of a program's own (`plan-fault.ts`), and records what it read (`record-read.ts`);
+ * refuses a wrong plan of a format of a program's own (`plan-fault.ts`), and records what it read (`record-read.ts`), and which
+ * deleted sessions took nothing of it (`lacking.ts`);
  * `read-file.ts` is one file for the reader of its format. `read-conversation.ts` reads what is not imported. `mark-gone.ts`
  * marks the sessions whose files are gone, and `record-export.ts` keeps what an export wrote from being read.
  * Imports the rooms `discovery` and `sources`, `import`, and what lies below that.
@@ -75,6 +76,7 @@ export { type Conversation, conversationsIn } from './conversations.ts';
 export type { Brought, FileImport } from './file-import.ts';
 export { type ImportingOptions, importConversation } from './import-conversation.ts';
 export { knownFirst } from './known-first.ts';
+export { asItWas } from './lacking.ts';
 export { markSessionsGone } from './mark-gone.ts';
 export { recordExport } from './record-export.ts';
 export { isRead } from './record-read.ts';

@@ -3,20 +3,16 @@ import type { FoundFile } from '../discovery/index.ts';
 import type { Reconciled } from '../import/reconciled.ts';
 import { factsAt } from '../lines/index.ts';
 import type { SourcePlan, TranscriptTool } from '../plan/format.ts';
-import { isUnchanged, newestIn, type Source, type SourceTable } from '../sources/index.ts';
+import { newestIn, type Source, type SourceTable } from '../sources/index.ts';
 import { saveEnd } from './continue-conversation.ts';
 import { importOf } from './file-import.ts';
+import { isRecorded, type lackingOf } from './lacking.ts';
 import type { Opened } from './opened.ts';
 
 /** Whether a file is as it was when it was read, and each of its sessions took what is new. */
 export function isRead(file: FoundFile, table: SourceTable | undefined): boolean {
   const source = table?.at(file.path);
-  return source !== undefined && source.lacks !== true && isRecorded(file, source);
-}
-
-/** Whether the table has of a file what it is now. */
-function isRecorded({ facts }: FoundFile, source: Source): boolean {
-  return source.goneAt === undefined && isUnchanged(source, facts);
+  return source !== undefined && source.lacks === undefined && isRecorded(file, source);
 }
 
 /** Records what was read of files, now that the tapes have it. */
@@ -24,19 +20,24 @@ export async function record(
   store: HomeStore,
   table: SourceTable,
   opened: readonly Opened[],
-  { at, isBehind, lacks }: { readonly at: number; readonly isBehind: IsFile; readonly lacks: IsFile },
+  {
+    at,
+    isBehind,
+    lacks: lacksOf,
+  }: { readonly at: number; readonly isBehind: IsFile; readonly lacks: ReturnType<typeof lackingOf> },
 ): Promise<void> {
   for (const { file, seen, reading } of opened) {
     const { path, tool, session, main, role, project, first } = file;
     const known = table.at(path);
-    const isLacking = lacks(file);
-    const isKnown = known !== undefined && isRecorded(file, known) && (known.lacks === true) === isLacking;
+    const lacks = lacksOf(file);
+    const isKnown =
+      known !== undefined && isRecorded(file, known) && JSON.stringify(known.lacks) === JSON.stringify(lacks);
     if (reading.error !== undefined || isKnown) continue;
     const about = {
       ...(project !== undefined && { project }),
       ...(first !== undefined && { first }),
       ...(isBehind(file) && { isBehind: true as const }),
-      ...(isLacking && { lacks: true as const }),
+      ...(lacks !== undefined && { lacks }),
     };
     const read = await reading.read();
     table.put([{ path, ...read, at, tool: tool.name, session, main, role, ...about } satisfies Source]);
