@@ -96,9 +96,35 @@ test('so it is with one transcript that is named', async () => {
   user.write('s1', 'one', 'two');
   expect(await user.imports(user.file('s1'))).toMatchObject({ entries: 1 });
   user.restore();
-  expect(await user.imports(user.file('s1'))).toMatchObject({ entries: 1, names: ['s1'] });
+  for (const args of [['--dry-run'], []]) {
+    const { stderr } = await user.says('import', user.file('s1'), ...args);
+    expect(stderr).toMatch(/^The tapes are older than what the home knows of .* with: tape import\n$/);
+  }
+  expect((await user.says('view', 's1')).stdout).toContain('two in s1');
   expect(await user.imports(user.file('s1'))).toMatchObject({ entries: 0, files: [{ seen: 'unchanged' }] });
 });
+
+test.each(['named', 'found'])(
+  'a file that is gone is known behind that, too: it is forgotten by its path, and its session marked (%s)',
+  async (how) => {
+    using user = userWith('s1', 's2');
+    await user.imports(user.folder);
+    await user.backUp();
+    for (const one of ['s1', 's3']) user.write(one, 'one', 'two');
+    await user.imports(user.folder);
+    rmSync(user.file('s2'));
+    renameSync(user.file('s3'), user.file('moved'));
+    user.restore();
+    await user.imports(how === 'named' ? user.file('s1') : user.folder);
+    expect(await user.imports('--yes')).toMatchObject({ gone_sessions: expect.arrayContaining(['s2']) });
+    // What the tapes lack is read where it is now.
+    await user.imports(user.folder);
+    expect((await user.says('view', 's3')).stdout).toContain('two in s3');
+    expect(await user.imports(user.folder)).toMatchObject({ entries: 0 });
+    const forgot = await user.imports('--forget', user.file('s2'));
+    expect(forgot).toMatchObject({ forgotten: [user.file('s2')], names: ['s2'] });
+  },
+);
 
 test('a purge is no older copy, and a home without a database is one', async () => {
   using user = userWith('s1', 's2');

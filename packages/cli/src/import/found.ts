@@ -23,7 +23,7 @@ import { agrees, canAsk } from '../question.ts';
 import { bytesOf, forgottenSource, foundByTool, type Pending, parted } from './conversations.ts';
 import { readingIfThere } from './dry-run.ts';
 import { sayDone, sayFound } from './found-answer.ts';
-import { dropUnlessHere, knownSources } from './known-sources.ts';
+import { dropUnlessHere, knownSources, tapesAreOlder } from './known-sources.ts';
 import { namedPaths } from './named-path.ts';
 
 /** What of the transcripts on this machine to import. */
@@ -45,8 +45,7 @@ export async function importFound(wanted: Wanted, context: Context): Promise<num
   const { conversationsIn, markSessionsGone } = await import('@tapedeck/runtime/import');
   const { isGone } = await import('@tapedeck/runtime/internal');
   const table = await knownSources(home);
-  if (await dropUnlessHere(table, context))
-    context.status('The tapes are older than what the home knows of transcripts: all are read again');
+  if (await dropUnlessHere(table, context)) context.status(`${tapesAreOlder}: all are read again`);
   const found = await find(wanted, table, context);
   const [forgotten, kept] = parted(conversationsIn(found.files), ({ tool, session }) =>
     table.isForgotten({ tool: tool.name, main: session }),

@@ -9,6 +9,9 @@ export async function knownSources({ dir }: Pick<Home, 'dir'>): Promise<SourceTa
   return SourceTable.open(join(dir, 'sources.jsonl'));
 }
 
+/** What is said where the tapes are an older copy. */
+export const tapesAreOlder = 'The tapes are older than what the home knows of transcripts';
+
 /**
  * Drops what a home knows of transcripts if its tapes are older than that. Opens the home only if something is known.
  * @throws TapeError for a home that cannot be read

@@ -20,6 +20,7 @@ import { counted } from '../output/counted.ts';
 import { isLeftOut } from '../output/found.ts';
 import { withProgress } from '../output/progress.ts';
 import { type Foreseen, foreseeConversation, foreseeFile, readingIfThere } from './dry-run.ts';
+import { tapesAreOlder } from './known-sources.ts';
 import { leftOutBy, sayLeftOut } from './left-out.ts';
 import { importNamed } from './named.ts';
 import { notImported, notKnown, notYetRead } from './not-imported.ts';
@@ -94,6 +95,8 @@ export async function importTranscript(
     return await act(async (store) => {
       // Each record is garbage when it is on its tape.
       io.saveMemory(10);
+      if (table?.dropUnlessIn(store) === true)
+        context.status(`${tapesAreOlder}: read all again with: tape import`);
       const isAsked = raw === true || strict === true;
       const { done, here } = await withProgress(context, (progress) =>
         importNamed(store, conversation, {

@@ -1,6 +1,6 @@
 import type { HomeStore } from '@tapedeck/tape';
 import { ImportError } from '../lines/errors.ts';
-import { appendLines, reasonOf, replaceLines } from '../lines/index.ts';
+import { appendLines, beginning, isGone, reasonOf, replaceLines } from '../lines/index.ts';
 import { SourceEnds } from './ends.ts';
 import { asForgotten, conversationOf, forgottenIn, type Kept, keptIn, noteForgotten } from './kept.ts';
 import { rowOf, version } from './row.ts';
@@ -23,8 +23,8 @@ export class SourceTable {
   #isLate: boolean;
   /** The newest of those that lines name. */
   #head: WrittenHead | undefined;
-  /** Whether the file still says what was dropped. */
-  #hasDropped = false;
+  /** What stays of what was dropped; undefined where the file says no more than the table. */
+  #dropped: readonly Source[] | undefined;
 
   private constructor(file: string, { byPath, forgotten, lines, searched, ignored, isLate, head }: Kept) {
     this.#file = file;
@@ -153,15 +153,18 @@ export class SourceTable {
 
   /**
    * Drops what was read of files if the tapes lack what they had then, as where an older copy of the database is in its place:
-   * the files are read again. What was forgotten stays so. The next line that is written says it. Returns whether it dropped.
+   * the files are read again. What was forgotten stays so, and what session was in which file that is gone. The next line that is
+   * written says it. Returns whether it dropped.
    * @param store undefined where the home has no tapes
    */
   dropUnlessIn(store: HomeStore | undefined): boolean {
     if (this.#head === undefined || (store !== undefined && isThere(store, this.#head))) return false;
+    const isLost = ({ path, forgottenAt }: Source) => forgottenAt === undefined && isGone(path);
+    this.#dropped = this.all.filter(isLost).map(asUnread);
     this.#byPath = forgottenIn(this.#byPath);
+    for (const source of this.#dropped) this.#byPath.set(source.path, source);
     this.#bySession = undefined;
     this.#head = undefined;
-    this.#hasDropped = true;
     return true;
   }
 
@@ -200,12 +203,13 @@ export class SourceTable {
     if (values.length === 0) return;
     try {
       if (this.#isLate || this.#lines > 2 * this.#byPath.size + 256) this.#shorten();
-      const all = this.#hasDropped ? [{ v: version, dropped: true }, ...values] : values;
+      const dropped = this.#dropped && [{ v: version, dropped: true }, ...this.#dropped.map(rowOf)];
+      const all = [...(dropped ?? []), ...values];
       appendLines(
         this.#file,
         all.map((value) => JSON.stringify(value)),
       );
-      this.#hasDropped = false;
+      this.#dropped = undefined;
     } catch (cause) {
       throw new ImportError('IMPORT_CANNOT_WRITE', `cannot write '${this.#file}': ${reasonOf(cause)}`, {
         data: { file: this.#file },
@@ -236,6 +240,11 @@ export class SourceTable {
   #dropEnd(source: Source): void {
     if (source.forgottenAt !== undefined) this.ends.put(source, undefined);
   }
+}
+
+/** A source of which nothing was read. Pure. */
+function asUnread({ goneAt: _, isBehind: __, lacks: ___, ...source }: Source): Source {
+  return { ...source, read: beginning };
 }
 
 function ignoredRow([ignored, by]: readonly [directory: string, by: string]): object {
