@@ -7,9 +7,18 @@ const lineBytes = 256 * 1024;
 
 const [newline, quote, backslash, u] = [0x0a, 0x22, 0x5c, 0x75];
 
+/** A space, a tab and the ends of lines; the bytes of a byte order mark. */
+const blanks: ReadonlySet<number> = new Set([0x20, 0x09, 0x0d, newline, 0xef, 0xbb, 0xbf]);
+
+/** Where the first record of some bytes begins, at their end where they have none. Pure. */
+export function beginOfRecord(bytes: Uint8Array): number {
+  const at = bytes.findIndex((byte) => !blanks.has(byte));
+  return at === -1 ? bytes.length : at;
+}
+
 /**
- * The first line of a file with the beginnings of its texts alone, however long it is: what tool wrote a record is in its short
- * ones. A line that has too many values for that gives no record.
+ * The first line of a file that has something, with the beginnings of its texts alone, however long it is: what tool wrote a
+ * record is in its short ones. A line that has too many values for that gives no record.
  */
 export class LineOutline {
   readonly #kept = Buffer.allocUnsafe(lineBytes);
@@ -21,7 +30,8 @@ export class LineOutline {
   #escape = 0;
 
   push(chunk: Uint8Array): void {
-    for (let at = 0; at < chunk.length && !this.#isOver; at += 1) this.#take(chunk[at] ?? newline);
+    const from = this.#length === 0 ? beginOfRecord(chunk) : 0;
+    for (let at = from; at < chunk.length && !this.#isOver; at += 1) this.#take(chunk[at] ?? newline);
   }
 
   #take(byte: number): void {

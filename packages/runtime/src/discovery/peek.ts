@@ -3,7 +3,7 @@ import { isObject } from '@tapedeck/tape/internal';
 import { archiveOf, cannotRead, contentOf, type LineFault, openFile, type Packed } from '../lines/index.ts';
 import { recordsOf } from '../lines/parse.ts';
 import { LineSplitter } from '../lines/splitter.ts';
-import { LineOutline } from './line-outline.ts';
+import { beginOfRecord, LineOutline } from './line-outline.ts';
 
 /**
  * The bytes within which a file says what it is, without lines that are longer, the lines, some of which have no record, the records
@@ -62,7 +62,7 @@ export async function peekInto(
     if (archive !== undefined) throw cannotRead(path, `it is ${archive}, which is not read: unpack it first`);
     if (size === 0) begin = Buffer.from(chunk.subarray(0, 4096)).toString('utf8');
     // Nearly every first line is shorter.
-    if (size === 0 && !chunk.includes(0x0a)) outline = new LineOutline();
+    if (size === 0 && !chunk.includes(0x0a, beginOfRecord(chunk))) outline = new LineOutline();
     size += chunk.length;
     outline?.push(chunk);
     const given = splitter.push(chunk);
@@ -71,7 +71,7 @@ export async function peekInto(
     const isSpread = size === chunk.length && /^\s*[{[]\s*\n/.test(begin);
     for (const line of given.slice(0, isSpread ? 1 : peekLines)) {
       if (line.isTooLong) passed += line.length;
-      if (line.isTooLong && line.line === 1) records.push(...(outline?.records() ?? []));
+      if (line.isTooLong && records.length === 0) records.push(...(outline?.records() ?? []));
       const found = recordsOf(line, path);
       for (const { value, values = 0 } of found.records) {
         records.push(value);
