@@ -1,8 +1,8 @@
 /**
  * Takes in transcripts and bundles. `found.ts` takes what is found on this machine or in folders, and `found-answer.ts` prints
  * what that is. `named-files.ts` takes the files that the user named, each a transcript (`transcript.ts`) or a bundle
- * (`bundle.ts`), `dry-run.ts` says what either would take, and `last.ts` how the transcripts stand with the tapes. What a file is, how far it was read and what becomes of its records, the runtime knows.
- * Imports `session`, `config` and what lies below.
+ * (`bundle.ts`), `dry-run.ts` says what either would take, and `last.ts` how the transcripts stand with the tapes. What a file
+ * is, how far it was read and what becomes of its records, the runtime knows. Imports `session`, `config` and what lies below.
  */
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';

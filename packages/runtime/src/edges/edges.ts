@@ -1,10 +1,10 @@
 /**
  * The tree of an import: `edges.ts` links sessions, `fork-of.ts` says where a conversation is forked, `merge-ended.ts`
- * merges subagents where their results came back (`merge-again.ts` those whose files are not here), `cleared.ts` joins the sessions of a run that cleared (`wrote-last.ts`),
- * `cleared-by-program.ts` those of a program by their times (`clear-pairs.ts`), and `misplaced.ts` and `returned.ts` delete
- * sessions that have another place now, but for those of another copy of the file (`other-way.ts`). `derived.ts` notes edges that
- * no record states; `titles.ts` notes the titles, and `concluded-title.ts` those that no source gives. Imports `copies` and what
- * lies below.
+ * merges subagents where their results came back, and `merge-again.ts` those again whose merge a rewind hid. `cleared.ts` joins
+ * the sessions of a run that cleared (`wrote-last.ts`), `cleared-by-program.ts` those of a program by their times
+ * (`clear-pairs.ts`), and `misplaced.ts` and `returned.ts` delete sessions that have another place now, but for those of another
+ * copy of the file (`other-way.ts`). `derived.ts` notes edges that no record states; `titles.ts` notes the titles, and
+ * `concluded-title.ts` those that no source gives. Imports `copies` and what lies below.
  */
 
 import { type HomeStore, note, type SessionInfo } from '@tapedeck/tape';

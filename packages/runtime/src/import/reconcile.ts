@@ -107,8 +107,8 @@ export function reconcileOnce(
       saveTitle(store, one.session, writer.titleOf(one.conversation), () => isEarlier(one.conversation));
   }
   mergeEnded(store, plan, (key) => placed(key)?.session);
-  const isOlder = ({ created, refused }: Reconciled) => !created && refused === undefined;
-  for (const { session } of writer.done.filter(isOlder)) mergeAgain(store, session);
+  const wasHere = ({ created, refused }: Reconciled) => !created && refused === undefined;
+  for (const { session } of writer.done.filter(wasHere)) mergeAgain(store, session);
   copies.end();
   return writer.done;
 }

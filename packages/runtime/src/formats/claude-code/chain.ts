@@ -53,7 +53,13 @@ export function chainOf(records: readonly CodeRecord[]): Chain {
     parents.set(record, parent);
     derived.set(record, { record, parent, ...reasonOf(record, parent, circular.has(record)) });
   }
-  return { records, parents, trees: treesOf(chained, parents, rootOf), derived: [...derived.values()], circular };
+  return {
+    records,
+    parents,
+    trees: treesOf(chained, parents, rootOf),
+    derived: [...derived.values()],
+    circular,
+  };
 }
 
 /** Whether a record without a predecessor in the file has one all the same. */
