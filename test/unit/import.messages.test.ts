@@ -51,6 +51,7 @@ describe('the model’s message', () => {
         model: 'claude-x',
         usage: { input: 5, output: 33, cacheRead: 70, cacheWrite: 9 },
         requestId: 'req_m',
+        response: 'm',
         uuid: 'a1',
         timestamp: '2026-03-12T09:00:01.000Z',
       },

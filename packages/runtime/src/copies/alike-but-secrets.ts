@@ -1,7 +1,7 @@
 import type { Draft, Entry } from '@tapedeck/tape';
 import { begins } from '../imported/blocks.ts';
 import { type Cleaner, cleanerFor } from '../imported/cleaner.ts';
-import { contentMark } from '../imported/imported.ts';
+import { comparedMeta, contentMark } from '../imported/imported.ts';
 
 /** What an import replaces; undefined for one that keeps secrets, where an earlier one may have replaced every form. */
 export type Cleaning = Cleaner | undefined;
@@ -21,7 +21,7 @@ export function isBeginningOf(part: Entry, whole: Entry, clean: Cleaning): boole
 }
 
 /** What the source says of an entry. */
-function saidIn({ kind, payload, meta: { again: _, usageBefore: __, ...meta } }: Entry): Draft {
+function saidIn({ kind, payload, meta }: Entry): Draft {
   return { kind, payload, meta };
 }
 
@@ -29,6 +29,6 @@ function cleaned(draft: Draft, clean: Cleaning): Draft {
   return (clean ?? everyForm)?.draft(draft) ?? draft;
 }
 
-function markOf({ payload, meta: { redacted: _, ...meta } = {} }: Draft): string {
-  return contentMark(JSON.stringify(payload), JSON.stringify(meta));
+function markOf({ payload, meta = {} }: Draft): string {
+  return contentMark(JSON.stringify(payload), JSON.stringify(comparedMeta(meta)));
 }

@@ -1,5 +1,6 @@
 import type { Entry, HomeStore, Json, JsonObject, Seq } from '@tapedeck/tape';
-import { isOfImport, requestOf } from '../imported/imported.ts';
+import { requestOf } from '../imported/api-call.ts';
+import { isOfImport } from '../imported/imported.ts';
 import { hasOwnId, keyOf } from '../imported/keys.ts';
 import type { SessionFacts } from '../imported/session-facts.ts';
 import { wholeDraft } from '../plan/later-draft.ts';

@@ -1,5 +1,6 @@
 import type { Draft, Entry, HomeStore, Seq, SessionInfo } from '@tapedeck/tape';
-import { spineOf } from '../imported/change.ts';
+import { requestOf } from '../imported/api-call.ts';
+import { answerOf, spineOf } from '../imported/change.ts';
 import { asideLeft, isErased } from '../imported/erased.ts';
 import {
   firstAnswer,
@@ -10,7 +11,7 @@ import {
   sayingOf,
   waysOf,
 } from '../imported/first-said.ts';
-import { importedIn, requestOf, type Shown, shownAt } from '../imported/imported.ts';
+import { importedIn, type Shown, shownAt } from '../imported/imported.ts';
 import { keyOf } from '../imported/keys.ts';
 import { knownSessionsIn } from '../imported/known-sessions.ts';
 import { type Origins, sourceNamedBy, sourceOf } from '../imported/origins.ts';
@@ -70,7 +71,7 @@ export function resumedFrom(
     if (store.sessions.find(id)?.lifecycle !== 'active') continue;
     const imported = importedIn(store, id);
     // Some proxies give one id to all requests. Of what was erased, none is left.
-    if (!imported.requests.has(request) && imported.erased.size === 0) continue;
+    if (answerOf(answer, imported) === undefined && imported.erased.size === 0) continue;
     const shown = spineOf(imported.shown);
     const found = { session: id, shown, inherited: () => undefined };
     const { size } = commonPlaces(store, conversation, found);

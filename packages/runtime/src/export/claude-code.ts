@@ -111,7 +111,7 @@ class RecordWriter {
   ): JsonObject {
     const { meta, hash } = entry;
     const { input, output, reasoning, cacheRead, cacheWrite } = recordedUsage(meta) ?? noTokens;
-    // Some providers give one id to several answers, which an import would take for one.
+    // The id that its own source gave it: some providers give one to several answers, which an import would take for one.
     const recorded =
       meta.source === 'import' && typeof meta.response === 'string' ? meta.response : undefined;
     const message = {

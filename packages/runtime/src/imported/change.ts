@@ -2,15 +2,16 @@ import type { Draft, JsonObject, Seq } from '@tapedeck/tape';
 import { isObject, storedTexts } from '@tapedeck/tape/internal';
 import { LaterDraft, wholeDraft } from '../plan/later-draft.ts';
 import { type ConversationPlan, isAside } from '../plan/plan.ts';
+import { answersOf, apiCallOf } from './api-call.ts';
 import { earlierForm } from './earlier-form.ts';
 import { asideLeft, withoutContent } from './erased.ts';
 import {
   type Counted,
+  comparedMeta,
   contentMark,
   type Imported,
   most,
   type Records,
-  requestOf,
   type Shown,
 } from './imported.ts';
 import { keyAgain } from './keys.ts';
@@ -159,10 +160,11 @@ function isLonger(draft: Draft, length: number): boolean {
   return JSON.stringify(wholeDraft(draft).payload).length > length;
 }
 
-/** The key of the answer to the same request that a tape has. */
-function answerOf(draft: Draft, { requests }: Imported): string | undefined {
-  const request = draft.kind === 'message' ? requestOf(draft) : undefined;
-  return request === undefined ? undefined : requests.get(request);
+/** The key of the answer of the same call that a tape has. A call that several answers have says nothing. */
+export function answerOf(draft: Draft, { answers }: Imported): string | undefined {
+  const call = draft.kind === 'message' ? apiCallOf(draft) : undefined;
+  const [answer, ...others] = call === undefined ? [] : answersOf(call, answers.get(call.request));
+  return others.length > 0 ? undefined : answer?.key;
 }
 
 /** The entries of an import that are part of its conversation. */
@@ -229,10 +231,9 @@ export function markOf(draft: Draft): string | undefined {
   return mark;
 }
 
-/** How many secrets were replaced counts for nothing: an export may have replaced them before. */
 function storedMark(draft: Draft): string | undefined {
-  const { redacted, ...meta } = draft.meta ?? {};
-  const stored = storedTexts(redacted === undefined ? draft : { ...draft, meta });
+  const { meta } = draft;
+  const stored = storedTexts(meta === undefined ? draft : { ...draft, meta: comparedMeta(meta) });
   return stored && contentMark(stored.payload, stored.meta ?? '{}');
 }
 
@@ -255,15 +256,15 @@ function writtenAgain(draft: Draft, { written, counted, elsewhere }: Imported): 
   };
 }
 
-/** The tokens that were counted for an answer: by its key, or elsewhere by its request, where that has another key there. */
+/** The tokens that were counted for an answer: by its key, or elsewhere by its call, where it has another key there. */
 function countedBefore(
   draft: Draft,
   own: JsonObject | undefined,
   elsewhere: Counted | undefined,
 ): JsonObject | undefined {
-  const request = elsewhere && requestOf(draft);
+  const call = elsewhere && apiCallOf(draft);
   // An answer may have been arriving when it was counted here, and be whole elsewhere.
-  const answered = request === undefined ? undefined : elsewhere?.answered(request);
+  const answered = call && elsewhere?.answered(call);
   const all = [own, elsewhere?.counted(draft.key ?? ''), answered].filter((one) => one !== undefined);
   return all.length === 0 ? undefined : all.reduce((sum, one) => most(sum, one));
 }

@@ -2,9 +2,9 @@
  * What is on tapes of transcripts: the entries of a session (`imported.ts`), read once as long as that is as it was (`states.ts`),
  * with the keys of their records (`keys.ts`), also erased ones (`erased.ts`), the notes of its sources and of what it is a copy
  * of (`origins.ts`, `copy-notes.ts`), the edges that were concluded (`derived-edges.ts`), how it begins (`first-said.ts`), and
- * the tokens that were counted (`ledger.ts`). `change.ts` concludes from that what a plan adds, but for what only stands in
- * another line (`moved-lines.ts`). What an import has to know of all sessions is read of each once (`session-facts.ts`,
- * `known-sessions.ts`).
+ * the tokens that were counted (`ledger.ts`), once for each API call (`api-call.ts`). `change.ts` concludes from that what a plan
+ * adds, but for what only stands in another line (`moved-lines.ts`). What an import has to know of all sessions is read of each
+ * once (`session-facts.ts`, `known-sessions.ts`).
  * Imports `plan` and what lies below.
  */
 
@@ -12,6 +12,7 @@ import { hash } from 'node:crypto';
 import type { Draft, Entry, HomeStore, JsonObject, Seq } from '@tapedeck/tape';
 import { clientCalls, importedEvent, isObject } from '@tapedeck/tape/internal';
 import { type Base, isAside, type SaidIn } from '../plan/plan.ts';
+import { type ApiCall, apiCallOf } from './api-call.ts';
 import { isErased } from './erased.ts';
 import { keyOf, saysLine } from './keys.ts';
 import { statesIn } from './states.ts';
@@ -31,10 +32,10 @@ export interface Shown extends Pick<Entry, 'seq' | 'kind'> {
   readonly calls: readonly string[];
 }
 
-/** The tokens that were counted: for an answer, by its key, and for the request that it answers. */
+/** The tokens that were counted: for an answer, by its key, and for the call that it answers. */
 export interface Counted {
   readonly counted: (key: string) => JsonObject | undefined;
-  readonly answered: (request: string) => JsonObject | undefined;
+  readonly answered: (call: ApiCall) => JsonObject | undefined;
 }
 
 /** The records that a tape has of an import. */
@@ -48,6 +49,11 @@ export interface Records {
   readonly byLine: ReadonlyMap<string, readonly Shown[]>;
 }
 
+/** An answer by its key. */
+interface CountedAnswer extends Pick<ApiCall, 'response'> {
+  readonly key: string;
+}
+
 /** What a tape has of an import. */
 export interface Imported extends Records {
   /** The entries of the import that readers see, in order. */
@@ -58,8 +64,8 @@ export interface Imported extends Records {
   readonly erased: ReadonlySet<string>;
   /** The tokens that were counted for a key. */
   readonly counted: ReadonlyMap<string, JsonObject>;
-  /** The key of the answer to each request whose tokens were counted. An id that several answers have says nothing. */
-  readonly requests: ReadonlyMap<string, string>;
+  /** The answers to each request whose tokens were counted. */
+  readonly answers: ReadonlyMap<string, readonly CountedAnswer[]>;
   /** The tokens that were counted elsewhere, and count no more here. */
   readonly elsewhere?: Counted | undefined;
   /** What was erased in other sessions that have the same records, wherever they have them, and what beside them quotes it. */
@@ -88,7 +94,7 @@ export const nothingImported: Imported = {
   byLine: new Map(),
   erased: new Set(),
   counted: new Map(),
-  requests: new Map(),
+  answers: new Map(),
   rewound: new Map(),
 };
 
@@ -160,7 +166,7 @@ function readIn(
   const byLine = new Map<string, Shown[]>();
   const erased = new Set<string>();
   const counted = new Map<string, JsonObject>();
-  const answers = new Map<string, Set<string>>();
+  const answers = new Map<string, CountedAnswer[]>();
   const shown: Shown[] = [];
   const hidden = new Map<Seq, (readonly [key: string, length: number])[]>();
   let ownWork: Seq | undefined;
@@ -186,9 +192,15 @@ function readIn(
     if (isErased(entry)) erased.add(key);
     if (!entry.inherited) written.set(key, (written.get(key) ?? 0) + 1);
     if (isObject(entry.meta.usage)) {
+      // What was written again is the same answer.
+      const call = counted.has(key) ? undefined : apiCallOf(entry);
       counted.set(key, most(counted.get(key), entry.meta.usage));
-      const request = requestOf(entry);
-      if (request !== undefined) answers.set(request, (answers.get(request) ?? new Set()).add(key));
+      if (call !== undefined) {
+        const answer = { key, response: call.response };
+        const others = answers.get(call.request);
+        if (others === undefined) answers.set(call.request, [answer]);
+        else others.push(answer);
+      }
     }
     const isCompared = isShown && entry.seq > since;
     const isOfLine = isAside(entry) && saysLine(key);
@@ -202,11 +214,8 @@ function readIn(
     else others.push(left);
   }
   const rewound = new Map([...hidden.values()].flat());
-  const requests = new Map<string, string>();
-  for (const [request, [answer = '', ...others]] of answers)
-    if (others.length === 0 && counted.has(answer)) requests.set(request, answer);
   return {
-    ...{ shown, written, known, byLine, erased, counted, requests, rewound },
+    ...{ shown, written, known, byLine, erased, counted, answers, rewound },
     ...(ownWork !== undefined && { ownWork }),
   };
 }
@@ -221,14 +230,23 @@ export function isOfImport({ key, name, meta, payload }: Entry): boolean {
 /** An entry as an import compares it. */
 export function shownOf(entry: Entry, key: string): Shown {
   const { seq, kind, mark, name, ref, payload, meta } = entry;
-  const { again: _, usageBefore: __, redacted: ___, ...own } = meta;
   const text = JSON.stringify(payload);
   return {
     ...{ seq, kind, mark, name, ref, key },
-    content: payload === null || isErased(entry) ? undefined : contentMark(text, JSON.stringify(own)),
+    content:
+      payload === null || isErased(entry) ? undefined : contentMark(text, JSON.stringify(comparedMeta(meta))),
     length: text.length,
     calls: kind === 'message' ? clientCalls(payload) : [],
   };
+}
+
+/**
+ * The meta of which an entry has what its source says: neither what an import notes of its own work, nor the id of an answer, which
+ * earlier versions did not keep of each. Pure.
+ */
+export function comparedMeta(meta: JsonObject): JsonObject {
+  const { again: _, usageBefore: __, redacted: ___, response: ____, ...own } = meta;
+  return own;
 }
 
 /**
@@ -237,17 +255,6 @@ export function shownOf(entry: Entry, key: string): Shown {
  */
 export function contentMark(payload: string, meta: string): string {
   return hash('sha256', `${meta}\n${payload}`, 'binary');
-}
-
-/**
- * What the request of an answer is known by: the id that the provider gave it or, where no record names that, when which model
- * answered, and the id of the answer. Several answers can come in one millisecond; some proxies give one id to all of them.
- */
-export function requestOf({ meta }: Pick<Draft, 'meta'>): string | undefined {
-  const { requestId, response, model, timestamp } = meta ?? {};
-  if (typeof requestId === 'string') return requestId;
-  if (typeof model !== 'string' || typeof timestamp !== 'string') return undefined;
-  return [model, timestamp, ...(typeof response === 'string' ? [response] : [])].join(' ');
 }
 
 /** Whether an import wrote a rewind, since its source left what it hides, or has something else there. */

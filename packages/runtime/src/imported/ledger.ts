@@ -1,10 +1,11 @@
 import type { HomeStore, JsonObject, Seq } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
-import { type Counted, isOfImport, most, requestOf } from './imported.ts';
+import { type ApiCall, answersOf, apiCallOf } from './api-call.ts';
+import { type Counted, isOfImport, most } from './imported.ts';
 import { keyOf } from './keys.ts';
 
 /** An answer by its key, and when its source said it. */
-interface Answer {
+interface Answer extends Pick<ApiCall, 'response'> {
   readonly key: string;
   readonly time: unknown;
 }
@@ -41,28 +42,30 @@ export class Ledger {
       if (!isObject(usage) || !isOfImport(entry)) continue;
       const key = keyOf(entry);
       own.counted.set(key, most(own.counted.get(key), usage));
-      const request = requestOf(entry);
-      if (request === undefined) continue;
-      const others: readonly Answer[] = own.answers.get(request) ?? [];
-      const answer = { key, time: entry.meta.timestamp };
-      own.answers.set(request, others.filter((one) => one.key !== key).concat([answer]));
+      const call = apiCallOf(entry);
+      if (call === undefined) continue;
+      const others: readonly Answer[] = own.answers.get(call.request) ?? [];
+      const answer = { key, response: call.response, time: entry.meta.timestamp };
+      own.answers.set(call.request, others.filter((one) => one.key !== key).concat([answer]));
     }
     own.read = head;
     return own;
   }
 
   /**
-   * The tokens of the answer of a session to a request. One that several answers have says nothing, as some proxies give one to
+   * The tokens of the answer of a session to a call. A call that several answers have says nothing, as some proxies give one to
    * all; what the session inherits of the same time is the same answer under another id, or a part of it.
    */
-  answerOf(id: string, request: string): JsonObject | undefined {
+  answerTo(id: string, call: ApiCall): JsonObject | undefined {
     const own = this.#own.get(id);
-    const [answer, ...others] = own?.answers.get(request) ?? [];
+    const [answer, ...others] = answersOf(call, own?.answers.get(call.request));
     if (answer === undefined || others.length > 0) return undefined;
-    const { key, time } = answer;
+    const { key, response, time } = answer;
     for (let at = own; at?.parentId !== undefined; at = this.#own.get(at.parentId))
-      for (const other of this.#own.get(at.parentId)?.answers.get(request) ?? [])
-        if (other.key !== key && (other.time === undefined || other.time !== time)) return undefined;
+      for (const other of this.#own.get(at.parentId)?.answers.get(call.request) ?? []) {
+        const isOther = other.key !== key && (other.time === undefined || other.time !== time);
+        if (isOther && other.response === response) return undefined;
+      }
     return own?.counted.get(key);
   }
 }
@@ -70,7 +73,7 @@ export class Ledger {
 /** What one session counted, by itself. */
 export function countsOf(ledger: Ledger, id: string): Counted {
   const own = ledger.read(id);
-  return { counted: (key) => own?.counted.get(key), answered: (request) => ledger.answerOf(id, request) };
+  return { counted: (key) => own?.counted.get(key), answered: (call) => ledger.answerTo(id, call) };
 }
 
 /** What some sessions counted, by themselves. */
@@ -98,10 +101,10 @@ export class SharedCounts {
   elsewhere(own: string | undefined): Counted {
     return {
       counted: (key) => this.#counted.get(key),
-      answered: (request) => {
+      answered: (call) => {
         let usage: JsonObject | undefined;
-        for (const id of this.#answers.get(request) ?? []) {
-          const one = id === own ? undefined : this.#ledger.answerOf(id, request);
+        for (const id of this.#answers.get(call.request) ?? []) {
+          const one = id === own ? undefined : this.#ledger.answerTo(id, call);
           if (one !== undefined) usage = most(usage, one);
         }
         return usage;
@@ -120,6 +123,6 @@ export function together(all: readonly Counted[]): Counted | undefined {
     }, undefined);
   return {
     counted: (key) => greatest((one) => one.counted(key)),
-    answered: (request) => greatest((one) => one.answered(request)),
+    answered: (call) => greatest((one) => one.answered(call)),
   };
 }

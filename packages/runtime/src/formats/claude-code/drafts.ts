@@ -28,13 +28,12 @@ import type { RecordTurn } from './turns.ts';
 export function messageDraft(record: CodeRecord, { parts }: Message, usage?: MessageUsage): Draft {
   const { raw } = record;
   const { id, model } = isObject(raw.message) ? raw.message : {};
-  const requestId = text(raw.requestId);
   const meta = origin(record, {
     provider: 'anthropic',
     model: text(model),
     usage: usage && { ...usage },
-    requestId,
-    response: requestId === undefined ? text(id) : undefined,
+    requestId: text(raw.requestId),
+    response: text(id),
   });
   return { ...assistant(parts, meta), key: record.key };
 }
