@@ -56,22 +56,26 @@ const begins = {
  * What Claude Code writes while it works, in the order of time: prompts, also typed anew, answers in parts with parallel calls,
  * reminders, lost parents, subagents of all generations in the foreground and in the background, resumed ones, those that know
  * what their parent knew, and those of workflows, copies, compactions, what a `/clear` begins, and notes beside the conversation.
+ * Behind every second one is a proxy that numbers its requests anew after some of them.
  */
 export function workOf(seed: number): readonly Write[] {
-  return new Work(seeded(seed)).writes;
+  return new Work(seeded(seed), seed % 2 === 0 ? Number.POSITIVE_INFINITY : 20).writes;
 }
 
 class Work {
   readonly writes: Write[] = [];
   readonly #random: Random;
+  /** How many ids its requests have. */
+  readonly #requests: number;
   readonly #sessions: Session[] = [];
   readonly #running: Agent[] = [];
   readonly #ended: Agent[] = [];
   #n = 0;
   #clock = Date.UTC(2026, 2, 1, 10);
 
-  constructor(random: Random) {
+  constructor(random: Random, requests: number) {
     this.#random = random;
+    this.#requests = requests;
     this.#begin();
     for (let left = 2 + random.below(7); left > 0; left -= 1) this.#act(random.of(this.#sessions));
   }
@@ -145,6 +149,7 @@ class Work {
   /** The records of one answer, each with a block, and with more tokens than the one before it. */
   #answer(id: string): (block: Raw) => Raw {
     let tokens = this.#n % 7;
+    const requestId = `req_${this.#n % this.#requests}`;
     return (block) => {
       tokens += 10;
       const usage = { input_tokens: 3, output_tokens: tokens };
@@ -156,7 +161,7 @@ class Work {
         stop_reason: null,
         usage,
       };
-      return { type: 'assistant', requestId: `req_${id}`, message };
+      return { type: 'assistant', requestId, message };
     };
   }
 
