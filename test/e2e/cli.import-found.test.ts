@@ -318,7 +318,7 @@ test('the line of a tool counts the edges that were concluded, and files without
   expect(stderr).toContain('1 file without content\n');
   expect((await user.says('log', '--derived')).stdout).toContain('(clear)');
   // An option that would select entries is refused, and does not look as if it had selected edges.
-  for (const option of [['-n', '1'], ['--where', 'branch=x'], ['--since', '2h'], ['--oneline']])
+  for (const option of [['--where', 'branch=x'], ['--since', '2h'], ['--oneline']])
     expect((await user.home.here(['log', '--derived', ...option])).stderr).toContain(
       `cannot use --derived with ${option[0]}`,
     );
@@ -340,6 +340,10 @@ test('an import counts the edges that it concludes, of one file or between sever
   const other = lost('s9-z').replaceAll('s1', 's9');
   const piped = async () => json(await user.home.here(['import', '-', '--json'], { stdin: other }));
   expect([await piped(), await edges()]).toMatchObject([{ derived: 1 }, 4]);
+  const listed = async (...args: string[]) => (await user.says('log', '--derived', ...args)).stdout;
+  const rows = (await listed()).trim().split('\n');
+  for (const n of [0, 2, 9])
+    expect((await listed('-n', String(n))).match(/.+/g) ?? []).toEqual(n === 0 ? [] : rows.slice(-n));
   expect(await piped()).toMatchObject({ derived: 0 });
 });
 

@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { json } from '../support/cli.ts';
 import { type TempDir, tempDir } from '../support/temp-dir.ts';
 import { type TempHome, tempHome } from '../support/temp-home.ts';
 import { calls, jsonl, model, person, returns, says } from '../support/transcript.ts';
@@ -118,4 +119,19 @@ test('an imported session is run, forked and delegated from; a run says where it
   );
   expect((await home.tape(['run', 'two', 'And on', ...scripted])).stderr).not.toContain('worked in');
   expect((await home.tape(['verify'])).code).toBe(0);
+});
+
+test('show says where an imported session comes from, and where it worked last', async () => {
+  using home = tempHome();
+  using dir = tempDir();
+  await imported(home, dir);
+  const file = dir.file('s-1.jsonl');
+  const shown = async () => (await home.tape(['show', 'one'])).stdout;
+  const rows = ['imported        claude-code s-1', `files           ${file}`, 'dir             /src/app/api'];
+  expect(await shown()).toContain([...rows, 'branch          fix', 'version         2.1.330'].join('\n'));
+  const { imported: from } = json(await home.tape(['show', 'one', '--json']));
+  const place = { dir: '/src/app/api', branch: 'fix', version: '2.1.330' };
+  expect(from).toEqual({ tool: 'claude-code', session: 's-1', files: [file], ...place });
+  home.session('main');
+  expect(json(await home.tape(['show', 'main', '--json']))).not.toHaveProperty('imported');
 });

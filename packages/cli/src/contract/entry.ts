@@ -349,6 +349,14 @@ export const entryVerbs: Contracts = {
             .record(z.string(), z.unknown())
             .optional()
             .describe('metadata of a branch, added to that of its ancestors'),
+          imported: object('where it was imported from, and where it worked last', {
+            tool: text('the program that wrote it'),
+            session: text("the program's own id of it"),
+            files: names('the transcripts that have it, as the last import found them'),
+            dir: text('working directory').optional(),
+            branch: text('branch of Git there').optional(),
+            version: text('version of the program').optional(),
+          }).optional(),
         }),
         'SESSION',
       ),

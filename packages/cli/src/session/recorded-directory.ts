@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import type { HomeStore } from '@tapedeck/tape';
+import type { Entry, HomeStore } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
 import type { Context } from '../context.ts';
 import { commandLine, shellWord } from '../escape.ts';
@@ -7,10 +7,15 @@ import { commandLine, shellWord } from '../escape.ts';
 /** The number of newest messages among which a directory is looked for: an import has many that have none. */
 const lastMax = 50;
 
+/** What is recorded of the newest message of a session that says where it was; undefined for one that says so of none. */
+export function lastPlaced(store: HomeStore, session: string): Entry['meta'] | undefined {
+  const messages = [...store.entries.read(session, { kind: 'message', last: lastMax })];
+  return messages.findLast(({ meta }) => isObject(meta.place))?.meta;
+}
+
 /** The directory in which an imported session worked last; undefined when it ran here since. */
 function importedDirectory(store: HomeStore, session: string): string | undefined {
-  const messages = [...store.entries.read(session, { kind: 'message', last: lastMax })];
-  const last = messages.findLast(({ meta }) => isObject(meta.place))?.meta;
+  const last = lastPlaced(store, session);
   if (last?.source !== 'import' || !isObject(last.place)) return undefined;
   return typeof last.place.cwd === 'string' ? last.place.cwd : undefined;
 }

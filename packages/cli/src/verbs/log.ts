@@ -97,7 +97,8 @@ export const log: Verb = defineVerb({
     hidden: { type: 'boolean', describe: 'Show the entries that a rewind hides' },
     n: {
       type: 'number',
-      describe: 'Show the last N rows: items, forks and rewinds, each with all its lines',
+      describe:
+        'Show the last N rows: items, forks and rewinds, each with all its lines; with --derived the last N edges',
     },
     oneline: { type: 'boolean', describe: 'Show each item on one line, cut to the width of the terminal' },
     full: { type: 'boolean', describe: 'Show whole texts, arguments and results' },
@@ -125,7 +126,7 @@ export const log: Verb = defineVerb({
     // It lists edges, and no entries: what selects these, or says how they look, has nothing to work on.
     derived: [
       ...['graph', 'stat', 'follow', 'from', 'to', 'since', 'until', 'kind', 'role', 'tool', 'grep', 'by'],
-      ...['where', 'own', 'all', 'hidden', 'n', 'oneline', 'full', 'times'],
+      ...['where', 'own', 'all', 'hidden', 'oneline', 'full', 'times'],
     ],
   },
   run: async (args, context) => {
@@ -137,7 +138,8 @@ export const log: Verb = defineVerb({
       throw new UsageError('cannot show a log: no session is named', { hint: 'see: tape log --help' });
     return await context.reading(async (store) => {
       const { place } = args;
-      if (args.derived === true || place === undefined) return await listDerived(store, place, context);
+      if (args.derived === true || place === undefined)
+        return await listDerived(store, { place, last: args.n }, context);
       const range = readRange(store, place);
       const { session, point } =
         range === undefined ? readPlace(store, place) : { ...range, point: `@${range.to}` };
@@ -199,14 +201,15 @@ function assertBeginsOnce({ place = '', from, since }: Options): void {
 /** Lists the derived edges of a session, or of all. */
 async function listDerived(
   store: HomeStore,
-  place: string | undefined,
+  { place, last }: { readonly place: string | undefined; readonly last: number | undefined },
   { io, options, status }: Context,
 ): Promise<number> {
   const { derivedRows, derivedText } = await import('../session/derived-edges.ts');
   const infos =
     place === undefined ? store.readSessions({ all: true, deleted: false }) : [needSession(store, place)];
   let count = 0;
-  const rows = Iterator.from(infos).flatMap((info) => derivedRows(store, info));
+  const all = Iterator.from(infos).flatMap((info) => derivedRows(store, info));
+  const rows = last === undefined ? all : Iterator.from(lastOf(all, last));
   const counted = rows.map((row) => {
     count += 1;
     return { ...row };
@@ -221,8 +224,18 @@ async function listDerived(
             ? `${row.session}\n`
             : `${safe(derivedText(row))}\n`,
       );
-  if (count === 0) status('No derived edges');
+  if (count === 0 && last !== 0) status('No derived edges');
   return 0;
+}
+
+/** The last of some, in their order. */
+function lastOf<T>(all: Iterable<T>, count: number): readonly T[] {
+  const kept: T[] = [];
+  for (const one of all) {
+    kept.push(one);
+    if (kept.length > count) kept.shift();
+  }
+  return kept;
 }
 
 async function draw(store: HomeStore, { id }: SessionInfo, context: Context): Promise<number> {

@@ -4,6 +4,7 @@ import { isBlobRef, restoreBlobs } from '@tapedeck/tape/store';
 import type { Context } from '../context.ts';
 import { NotFoundError, UsageError } from '../errors/kinds.ts';
 import { safe } from '../escape.ts';
+import { importedFrom, importedRows } from '../import/imported-from.ts';
 import { entryJson } from '../output/entry.ts';
 import { sessionJson } from '../output/session.ts';
 import { needSession, readPlace } from '../session/place.ts';
@@ -50,7 +51,8 @@ export const show: Verb = defineVerb({
         const { metadata = {}, ...settings } = line[0].origin.settings;
         const tools = allowedTools(line);
         const uses = usedTools(line);
-        const json = {
+        const imported = await importedFrom(store, info.id, context);
+        const own = {
           ...sessionJson(info),
           tape: info.tape,
           base: info.base,
@@ -63,6 +65,7 @@ export const show: Verb = defineVerb({
           ...(Object.keys(metadata).length > 0 && { metadata }),
           ...(Object.keys(mcp).length > 0 && { mcp }),
         };
+        const json = { ...own, ...(imported !== undefined && { imported }) };
         const text = (value: unknown) =>
           Array.isArray(value)
             ? value.join(', ') || 'none'
@@ -71,8 +74,9 @@ export const show: Verb = defineVerb({
               : String(value);
         const columns = context.io.isTerminal ? context.io.columns : Number.POSITIVE_INFINITY;
         // A session without a list may call all tools that the configuration has.
-        const rows = Object.entries(tools === undefined ? { ...json, tools: 'all' } : json).flatMap(
-          ([field, value]) => hangingLines(safe(`${field.padEnd(15)} ${text(value)}`), columns, 16),
+        const shown = { ...own, ...(tools === undefined && { tools: 'all' }), ...importedRows(imported) };
+        const rows = Object.entries(shown).flatMap(([field, value]) =>
+          hangingLines(safe(`${field.padEnd(15)} ${text(value)}`), columns, 16),
         );
         await context.answer({ json, quiet: info.id, human: rows.join('\n') });
         return 0;
