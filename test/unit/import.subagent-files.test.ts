@@ -99,18 +99,46 @@ test.each(['s-1.bak.jsonl', 's-1 (copy).jsonl', 's-1-old.jsonl'])(
   },
 );
 
-test('a subagent stays merged where a copy of its session comes without it, in which a later prompt was typed anew', async () => {
-  using dir = tempDir();
-  mkdirSync(dirname(dir.file(named)), { recursive: true });
-  mkdirSync(dir.file('elsewhere'));
-  const prompt = (uuid: string) => jsonl([person({ uuid, parent: 'r1' }, `prompt ${uuid}`)]);
-  writeFileSync(dir.file('s-1.jsonl'), main + prompt('u2'));
-  writeFileSync(dir.file(named), jsonl(own));
-  writeFileSync(dir.file('elsewhere/s-1.jsonl'), main + prompt('u2') + prompt('u3'));
-  const store = openStore();
-  await importFiles(store, [dir.file('s-1.jsonl'), dir.file('s-1')]);
-  await importFiles(store, [dir.file('elsewhere')]);
-  const [child] = store.sessions.list({ parent: 's-1' }).filter(({ kind }) => kind === 'subagent');
-  expect(child).toMatchObject({ session: 'agent-x1', delivery: 'merged' });
-  expect(child).not.toHaveProperty('undone');
-});
+const started = jsonl([
+  person({ uuid: 'u1' }, 'look around'),
+  model({ uuid: 'a1', parent: 'u1' }, [calls('t1', 'Workflow')]),
+  person({ uuid: 'r1', parent: 'a1' }, [returns('t1', 'launched')], { toolUseResult: { runId: 'wf_1' } }),
+]);
+
+test.each([
+  ['that was called', { [named]: jsonl(own) }, main],
+  [
+    'of a workflow',
+    {
+      [`${folder}/workflows/wf_1/agent-x1.jsonl`]: jsonl(own),
+      [`${folder}/workflows/wf_1/journal.jsonl`]: jsonl([
+        { type: 'result', agentId: 'x1', result: 'is well' },
+      ]),
+    },
+    started,
+  ],
+])(
+  'a subagent %s stays merged where a copy of its session comes without it, in which a later prompt was typed anew',
+  async (_, files, beginning) => {
+    using dir = tempDir();
+    mkdirSync(dir.file('elsewhere'));
+    for (const [file, text] of Object.entries(files)) {
+      mkdirSync(dirname(dir.file(file)), { recursive: true });
+      writeFileSync(dir.file(file), text);
+    }
+    const prompt = (uuid: string) => jsonl([person({ uuid, parent: 'r1' }, `prompt ${uuid}`)]);
+    writeFileSync(dir.file('s-1.jsonl'), beginning + prompt('u2'));
+    writeFileSync(dir.file('elsewhere/s-1.jsonl'), beginning + prompt('u2') + prompt('u3'));
+    const store = openStore();
+    const merged = () => {
+      const children = store.sessions.list({ parent: 's-1' }).filter(({ kind }) => kind === 'subagent');
+      return children.map(({ session, delivery, undone = false }) => ({ session, delivery, undone }));
+    };
+    const expected = [{ session: 'agent-x1', delivery: 'merged', undone: false }];
+    await importFiles(store, [dir.file('s-1.jsonl'), dir.file('s-1')]);
+    expect(merged()).toEqual(expected);
+    await importFiles(store, [dir.file('elsewhere')]);
+    expect(merged()).toEqual(expected);
+    expect(store.sessions.find('s-1-branch-u2')).toBeDefined();
+  },
+);

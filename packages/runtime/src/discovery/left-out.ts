@@ -16,14 +16,16 @@ export function withoutParts(
   if (leftOut.size === 0) return files;
   const isMain = ({ role }: LeftOut) => role === 'main';
   const taken = Map.groupBy(files, idOf);
-  return files.filter((file) => {
-    const out = leftOut.get(idOf(file));
-    if (out === undefined || isMain(file)) return true;
-    const own = taken.get(idOf(file)) ?? [];
-    const outMains = out.filter(isMain);
-    if (outMains.length === 0) return own.some((one) => isMain(one) || one.project !== undefined);
-    const mains: readonly LeftOut[] = own.filter(isMain);
-    const main = nearestOf([...mains, ...outMains])(file.path);
-    return mains.some((one) => one === main);
-  });
+  const takes = new Map(
+    [...leftOut].map(([id, out]) => {
+      const own = taken.get(id) ?? [];
+      const outMains = out.filter(isMain);
+      if (outMains.length === 0)
+        return [id, () => own.some((one) => isMain(one) || one.project !== undefined)];
+      const mains: readonly LeftOut[] = own.filter(isMain);
+      const mainOf = nearestOf([...mains, ...outMains]);
+      return [id, ({ path }: FoundFile) => mains.some((main) => main === mainOf(path))];
+    }),
+  );
+  return files.filter((file) => isMain(file) || (takes.get(idOf(file))?.(file) ?? true));
 }
