@@ -125,13 +125,12 @@ test('show says where an imported session comes from, and where it worked last',
   using home = tempHome();
   using dir = tempDir();
   await imported(home, dir);
-  const file = dir.file('s-1.jsonl');
   const shown = async () => (await home.tape(['show', 'one'])).stdout;
-  const rows = ['imported        claude-code s-1', `files           ${file}`, 'dir             /src/app/api'];
+  const rows = ['imported        claude-code s-1', 'dir             /src/app/api'];
   expect(await shown()).toContain([...rows, 'branch          fix', 'version         2.1.330'].join('\n'));
   const { imported: from } = json(await home.tape(['show', 'one', '--json']));
   const place = { dir: '/src/app/api', branch: 'fix', version: '2.1.330' };
-  expect(from).toEqual({ tool: 'claude-code', session: 's-1', files: [file], ...place });
+  expect(from).toEqual({ tool: 'claude-code', session: 's-1', ...place });
   home.session('main');
   expect(json(await home.tape(['show', 'main', '--json']))).not.toHaveProperty('imported');
 });

@@ -352,7 +352,6 @@ export const entryVerbs: Contracts = {
           imported: object('where it was imported from, and where it worked last', {
             tool: text('the program that wrote it'),
             session: text("the program's own id of it"),
-            files: names('the transcripts that have it, as the last import found them'),
             dir: text('working directory').optional(),
             branch: text('branch of Git there').optional(),
             version: text('version of the program').optional(),

@@ -4,9 +4,9 @@ import { isBlobRef, restoreBlobs } from '@tapedeck/tape/store';
 import type { Context } from '../context.ts';
 import { NotFoundError, UsageError } from '../errors/kinds.ts';
 import { safe } from '../escape.ts';
-import { importedFrom, importedRows } from '../import/imported-from.ts';
 import { entryJson } from '../output/entry.ts';
 import { sessionJson } from '../output/session.ts';
+import { importedFrom, importedRows } from '../session/imported-from.ts';
 import { needSession, readPlace } from '../session/place.ts';
 import { savedOutput } from '../session/saved-output.ts';
 import { hangingLines } from '../terminal/wrap.ts';
@@ -51,7 +51,7 @@ export const show: Verb = defineVerb({
         const { metadata = {}, ...settings } = line[0].origin.settings;
         const tools = allowedTools(line);
         const uses = usedTools(line);
-        const imported = await importedFrom(store, info.id, context);
+        const imported = importedFrom(store, info.id);
         const own = {
           ...sessionJson(info),
           tape: info.tape,
