@@ -241,6 +241,10 @@ test('a dry run of named files says what their import says, ends as it ends, and
     codes.push(dry.code);
   }
   expect(codes).toEqual([3, 0, 4, 4, 1, 1, 1, 1, 0, 1, 1, expect.any(Number), expect.any(Number)]);
+  expect((await user.says('import', '--dry-run', at('s1'), '--quiet')).stdout).toBe('');
+  expect((await user.says('import', '--dry-run', at('s1'), '--as', 'x', '--quiet')).stdout).toBe(
+    first.stdout,
+  );
   writeFileSync(at('s1'), transcript('s1', 2));
   const { files, left_out } = json(
     await user.home.here(['import', '--dry-run', '--json', at('s1'), at('s2')], { env: user.env }),

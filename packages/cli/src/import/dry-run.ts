@@ -38,14 +38,14 @@ export function dryFilesOf({ files, toRead }: Pending): readonly DryFile[] {
   }));
 }
 
-/** Notes what a conversation would bring, by what became of its files. */
+/** Notes what a conversation would bring, by what became of its files. A session of another name (`as`) has nothing of them yet. */
 export function foreseeConversation(
   { tools, files }: Foreseen,
   conversation: Conversation,
-  done: readonly FileImport[],
+  { done, as }: { readonly done: readonly FileImport[]; readonly as: string | undefined },
 ): void {
   const isNew = ({ seen, brought, error }: FileImport) =>
-    seen !== 'unchanged' && brought !== undefined && error === undefined;
+    (seen !== 'unchanged' || as !== undefined) && brought !== undefined && error === undefined;
   const known = new Set(files.map(({ file }) => file));
   // Two files that the user named can be of one conversation.
   const own = conversation.files.filter(({ path }) => !known.has(path));

@@ -115,7 +115,7 @@ export async function importTranscript(
       if (foreseen === undefined) await say(brought, { named, files: done, here, context });
       else {
         sayLinesOf(brought, named, context);
-        foreseeConversation(foreseen, conversation, done);
+        foreseeConversation(foreseen, conversation, { done, as });
         foreseen.leftOut.push(...leftOut);
       }
       sayLeftOut(leftOut, context.status);
