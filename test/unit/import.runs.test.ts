@@ -9,7 +9,7 @@ import { importFiles } from '../support/import-files.ts';
 import { sized } from '../support/size.ts';
 import { openStore } from '../support/store.ts';
 import { tempDir } from '../support/temp-dir.ts';
-import { jsonl, model, person, says } from '../support/transcript.ts';
+import { calls, jsonl, model, person, returns, says } from '../support/transcript.ts';
 
 /*
  * One run of Claude Code writes several sessions: behind a `/clear`, a `/resume` or a `/branch`. Each answer names in
@@ -404,6 +404,27 @@ test('what goes on beside a session that a person continued takes no place among
   const names = store.sessions.list().map(({ session }) => session);
   expect(names.toSorted()).toEqual(['s-run', 's-second', 's-second-2', 's-third']);
   expect(store.sessions.find('s-third')?.link?.parent).toBe('s-second');
+});
+
+test('the report of a subagent, which stands behind all that was said, hides nothing that was said in its session later', () => {
+  const at = (minute: number) => ({ sessionId: 's-run', timestamp: `2026-03-01T10:${minute}:00.000Z` });
+  const called = model({ uuid: 'c1', parent: String(begun.at(-1)?.uuid) }, [calls('t1', 'Task')], at(11));
+  const result = person({ uuid: 'r1', parent: 'c1' }, [returns('t1', 'is well')], {
+    ...{ ...at(12), toolUseResult: { status: 'completed', agentId: 'x1' } },
+  });
+  const cameBack = goingOn([...begun, called, result], 's-run', 's-run', 25);
+  const inside = { ...at(11), isSidechain: true, agentId: 'x1' };
+  const agent = [model({ uuid: 'sa1' }, [says('is well')], inside)];
+  const linesOf = (records: readonly Raw[]) => parseJsonLines([Buffer.from(jsonl(records))]).records;
+  const lines = linesOf(goingOn(cameBack, 's-run', 's-run', 45));
+  const store = openStore();
+  reconcile(store, planClaudeCode({ name: 'file', lines, agents: [{ id: 'x1', lines: linesOf(agent) }] }));
+  for (const records of [second, third]) take(store, records);
+  expect(store.sessions.find('agent-x1')?.delivery).toBe('merged');
+  expect(['s-second', 's-third'].map((name) => store.sessions.find(name)?.link?.parent)).toEqual([
+    's-run',
+    's-run',
+  ]);
 });
 
 test('what was imported as it began, before the command that says so, is behind the /clear all the same', () => {

@@ -47,6 +47,8 @@ class LastSaid {
   #readOn(id: string, tail: Tail): void {
     const page = [...this.#store.entries.read(id, { kind: 'message', to: tail.to, last: pageSize })];
     for (const { meta } of page.toReversed()) {
+      // The report of a subagent stands behind what was said later.
+      if (meta.source === 'merge') continue;
       const at = Date.parse(text(meta.timestamp) ?? '');
       if (Number.isFinite(at)) tail.times.push(at);
     }
