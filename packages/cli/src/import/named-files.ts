@@ -26,8 +26,8 @@ interface How extends Omit<TranscriptChoices, 'format'> {
 }
 
 /**
- * Imports the files that the user named, or says what that would do, and how it would end: both take the same way. Returns the exit
- * code of the first file that is left out, as a whole or in part.
+ * Imports the files that the user named, or says what that would do, and how it would end: both take the same way. Returns
+ * the exit code of the first file that is left out, as a whole or in part.
  * @throws UsageError; what is wrong with a file that is the only one
  */
 export async function importNamed(

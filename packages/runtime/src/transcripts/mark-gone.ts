@@ -28,9 +28,11 @@ export async function markSessionsGone(
   const origins = new Origins(store);
   const paths = new Set(gone.map(({ path }) => path));
   const isThere = ({ path, goneAt }: Source) => goneAt === undefined && !paths.has(path);
+  const nameOf = ({ tool, main }: Source) => `${tool} ${main}`;
+  const left = Map.groupBy(table.all.filter(isThere), nameOf);
   const marked: string[] = [];
   const settled: Source[] = [];
-  for (const [, own] of Map.groupBy(gone, ({ tool, main }) => `${tool} ${main}`)) {
+  for (const [name, own] of Map.groupBy(gone, nameOf)) {
     // That of the conversation says where all of it was.
     const [source] = own.toSorted((a, b) => Number(b.role === 'main') - Number(a.role === 'main'));
     if (source === undefined) continue;
@@ -39,8 +41,7 @@ export async function markSessionsGone(
     const fresh = (isLost ? origins.allOf(main) : []).filter(
       (one) => one.sourceGone === undefined && !isDeleted(one),
     );
-    const isLeft = (one: Source) => one.tool === source.tool && one.main === source.main && isThere(one);
-    const held = fresh.length === 0 ? new Set() : await conversationsOf(table.all.filter(isLeft), tools);
+    const held = fresh.length === 0 ? new Set() : await conversationsOf(left.get(name) ?? [], tools);
     const alone = fresh.filter(({ id }) => !held.has(conversationOf(store, id)));
     const refusals = alone.map(({ id }) => say(store, id, { file: source.path }));
     marked.push(...alone.filter((_, i) => refusals[i] === undefined).map(({ session }) => session));
