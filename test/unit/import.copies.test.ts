@@ -1150,3 +1150,24 @@ describe.each(Object.entries(copies))('a copy %s', (_, copied) => {
     expect([...store.verify()]).toEqual([]);
   });
 });
+
+test('a first prompt that is typed anew in the source of a copy leaves a branch that has its title', () => {
+  const typed = { promptSource: 'typed' };
+  const first = (sessionId: string) => [
+    person({ uuid: 'u1', parent: null }, 'a plan', { sessionId, ...typed }),
+    model({ uuid: 'a1', parent: 'u1' }, [says('a reply')], { sessionId }),
+  ];
+  const again = person({ uuid: 'u2', parent: null }, 'another plan', { sessionId: 's-1', ...typed });
+  using store = openStore();
+  const take = (records: readonly object[]) => {
+    const { records: lines } = parseJsonLines([Buffer.from(jsonl(records))]);
+    return reconcile(store, planClaudeCode({ name: 'file', lines }));
+  };
+  take(first('s-0'));
+  take(first('s-1'));
+  take([...first('s-1'), again]);
+  const branches = store.sessions.list({ all: true, titles: true });
+  expect(branches.flatMap(({ session, title }) => (session.includes('branch') ? [title] : []))).toEqual([
+    'a plan',
+  ]);
+});

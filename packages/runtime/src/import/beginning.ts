@@ -14,6 +14,7 @@ import type { Writing } from './writing.ts';
  * @param erased the keys of those that say nothing any more
  * @param originOf makes what says where it comes from, of the time of what it inherits
  * @param saidInBase the time of the last message that it has in another session, which its drafts do not have
+ * @param promptInBase the first prompt that it has there
  */
 export function beginningOf(
   writing: Writing,
@@ -22,18 +23,22 @@ export function beginningOf(
     erased,
     originOf,
     saidInBase,
+    promptInBase,
   }: {
     readonly same: number;
     readonly erased: ReadonlySet<string>;
     readonly originOf: (timestamp: string | undefined) => Draft;
     readonly saidInBase: () => string | undefined;
+    readonly promptInBase: () => string | undefined;
   },
 ): readonly Draft[] {
   const { common, conversation } = writing;
   const { spine } = conversation;
   const saysMore = spine.slice(same).some(isMessage);
   const from = common ?? (saysMore ? same : Math.max(0, spine.slice(0, same).findLastIndex(isMessage)));
-  const { timestamp, title = ownTitle(writing, same, erased) } = inheritedOf([
+  // All that a branch says can be in its base, where it has nothing in common with its parent.
+  const isInBase = common === 0 && !saysMore;
+  const { timestamp, title = isInBase ? promptInBase() : ownTitle(writing, same, erased) } = inheritedOf([
     ...notErased(writing, { from, to: same, erased }),
   ]);
   // The title of a copy that is no branch depends on what all that begin alike say.

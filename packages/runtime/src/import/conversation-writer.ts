@@ -5,6 +5,7 @@ import type { Back } from '../copies/walk.ts';
 import { forkOf, placeAt, sharedWith } from '../edges/fork-of.ts';
 import { isRefusal } from '../edges/refusal.ts';
 import { changeOf, spineOf } from '../imported/change.ts';
+import { firstPromptIn } from '../imported/first-prompt.ts';
 import { nothingImported, type Shown } from '../imported/imported.ts';
 import { originOf } from '../imported/origins.ts';
 import { withRefs } from '../imported/refs.ts';
@@ -221,7 +222,10 @@ export class ConversationWriter {
   #beginning(...[same, erased]: Parameters<Forking['begin']>): ReturnType<Forking['begin']> {
     const originOf = (timestamp: string | undefined) => this.#session.origin(timestamp);
     const saidInBase = () => this.#saidInBase();
-    return beginningOf(this.#writing, { same, erased, originOf, saidInBase });
+    const { base } = this.#writing.conversation;
+    const promptInBase = () =>
+      base && firstPromptIn(this.#store.entries.read(base.session, { kind: 'message', to: base.cut }));
+    return beginningOf(this.#writing, { same, erased, originOf, saidInBase, promptInBase });
   }
 
   /** When the last message was said that the conversation has in another session alone. */
