@@ -169,7 +169,7 @@ function treesOf(
   const firsts = new ByRecord<CodeRecord>();
   let [first, clearsElsewhere] = [undefined as CodeRecord | undefined, false];
   for (const record of chained) {
-    clearsElsewhere ||= record.traits.isPrompt;
+    clearsElsewhere ||= record.traits.hasPromptSource;
     if (parents.has(record)) continue;
     first = first !== undefined && clearsElsewhere && record.type === 'user' ? first : record;
     firsts.set(record, first);

@@ -26,7 +26,7 @@ export interface Traits {
   /** Whether the user did not type it. */
   readonly isMeta: boolean;
   /** Whether it says where its prompt is from. What writes that begins another file at a `/clear`. */
-  readonly isPrompt: boolean;
+  readonly hasPromptSource: boolean;
   /** Whether it reports that a call of the provider failed. */
   readonly isApiError: boolean;
   /** Whether it has a block that is not empty. */
@@ -59,7 +59,7 @@ function traitsOf(raw: JsonObject): Traits {
     hasOwnTurn: hasOwnTurn(raw),
     systemTurns: systemTurnsIn(raw),
     isMeta: raw.isMeta === true,
-    isPrompt: typeof raw.promptSource === 'string',
+    hasPromptSource: typeof raw.promptSource === 'string',
     isApiError: raw.isApiErrorMessage === true,
     hasContent: said.length > 0,
     hasWords: said.some((block) => !isResult(block)),
