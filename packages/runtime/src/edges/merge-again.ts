@@ -4,9 +4,8 @@ import { importedIn } from '../imported/imported.ts';
 import { keyOf } from '../imported/keys.ts';
 import { text } from '../plan/text.ts';
 import { callAt } from './fork-of.ts';
-import { isMerged } from './merge-ended.ts';
+import { isMerged, lastMerge, mergeIfFree } from './merge-ended.ts';
 import { receivedIn } from './parent-session.ts';
-import { isRefusal } from './refusal.ts';
 
 /**
  * Merges those subagents of a session again whose merge a rewind of an import hid, though the session shows their results
@@ -15,21 +14,15 @@ import { isRefusal } from './refusal.ts';
 export function mergeAgain(store: HomeStore, session: string): void {
   for (const child of store.sessions.list({ parent: session, all: true, deleted: false })) {
     if (child.kind !== 'subagent' || child.undone !== true || isMerged(store, child)) continue;
-    const { into, seq, received } =
-      [...store.lineage.read({ session: child.id, types: ['merge'] })].at(-1) ?? {};
+    const { into, seq, received } = lastMerge(store, child.id) ?? {};
     if (into !== child.parentId || into === undefined || seq === undefined) continue;
     const place = received === undefined ? undefined : placeNow(store, into, received);
     if (received === undefined ? !isCalled(store, child) : place === undefined) continue;
     const [before] = store.entries.read(into, { from: seq, to: seq });
-    try {
-      store.lineage.merge(child.id, {
-        ...{ context: false, into, ...termsOf(before) },
-        ...(place !== undefined && { received: place }),
-      });
-    } catch (error) {
-      // One of the two is archived or in use.
-      if (!isRefusal(error)) throw error;
-    }
+    mergeIfFree(store, child.id, {
+      ...{ context: false, into, ...termsOf(before) },
+      ...(place !== undefined && { received: place }),
+    });
   }
 }
 

@@ -1,5 +1,6 @@
-import type { Draft, HomeStore, Seq, SessionInfo } from '@tapedeck/tape';
+import type { Draft, HomeStore, MergeRequest, Seq, SessionInfo } from '@tapedeck/tape';
 import { isDeleted, isObject } from '@tapedeck/tape/internal';
+import type { LineageLine } from '@tapedeck/tape/store';
 import { withAncestors } from '../imported/ancestors.ts';
 import { isReturned } from '../imported/copy-notes.ts';
 import type { ConversationPlan, ImportPlan } from '../plan/plan.ts';
@@ -37,18 +38,27 @@ export function mergeEnded(
     if (isHere ? isMerged(store, child) : child.delivery !== undefined) continue;
     const timestamp = timeOf(conversation, plans.get(parent?.key ?? ''));
     const received = isHere ? receivedIn(store, above.id, conversation) : undefined;
-    try {
-      store.lineage.merge(session, {
-        ...{ context: false, status: ended },
-        ...(isHere && { into: above.id }),
-        ...(timestamp !== undefined && { timestamp }),
-        ...(received !== undefined && { received }),
-      });
-    } catch (error) {
-      // One of the two is archived or in use: a later import merges it.
-      if (!isRefusal(error)) throw error;
-    }
+    mergeIfFree(store, session, {
+      ...{ context: false, status: ended },
+      ...(isHere && { into: above.id }),
+      ...(timestamp !== undefined && { timestamp }),
+      ...(received !== undefined && { received }),
+    });
   }
+}
+
+/** Merges a subagent, unless one of the two sessions is archived or in use: a later import merges it. */
+export function mergeIfFree(store: HomeStore, child: string, request: MergeRequest): void {
+  try {
+    store.lineage.merge(child, request);
+  } catch (error) {
+    if (!isRefusal(error)) throw error;
+  }
+}
+
+/** The last merge of a session. */
+export function lastMerge(store: HomeStore, id: string): LineageLine | undefined {
+  return [...store.lineage.read({ session: id, types: ['merge'] })].at(-1);
 }
 
 function showsNothing(store: HomeStore, id: string): boolean {
@@ -61,7 +71,7 @@ export function isMerged(store: HomeStore, info: SessionInfo): boolean {
 }
 
 function isOpenAgain(store: HomeStore, { id, undone }: SessionInfo): boolean {
-  const { into, seq } = [...store.lineage.read({ session: id, types: ['merge'] })].at(-1) ?? {};
+  const { into, seq } = lastMerge(store, id) ?? {};
   if (into === undefined || seq === undefined) return false;
   const target = store.sessions.find(into);
   if (undone !== true) return target !== undefined && isDeleted(target) && isReturned(store, into);
