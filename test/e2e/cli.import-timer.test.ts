@@ -1,7 +1,9 @@
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { takeLock } from '@tapedeck/tape/internal';
 import { expect, test } from 'vitest';
 import { jsonError } from '../support/cli.ts';
 import { hooksIn, installDesk } from '../support/install-desk.ts';
@@ -231,4 +233,44 @@ test('a hook starts an import also in a directory that was removed', async () =>
   mkdirSync(gone);
   const listed = inGone(`'${process.execPath}' '${tapeProgram}' sessions --quiet --home '${home.path}'`);
   expect(listed).toMatchObject({ status: 0, stderr: '', stdout: 's1\n' });
+});
+
+test('of the imports that hooks start while one runs, one waits and finds all, and the others end', async () => {
+  using at = installDesk();
+  const project = at.dir.file('.claude/projects/p');
+  mkdirSync(project, { recursive: true });
+  using home = tempHome();
+  mkdirSync(home.file('run'), { mode: 0o700 });
+  const running = takeLock(home.file('run/import'));
+  const words = ['import', '--yes', '--quiet', '--turn'];
+  const isWaiting = () => {
+    const next = takeLock(home.file('run/import.next'));
+    next?.release();
+    return next === undefined;
+  };
+  // One that is killed while it waits leaves its place to the next one.
+  const killed = spawn(process.execPath, [tapeProgram, ...words], {
+    stdio: 'ignore',
+    env: { ...process.env, HOME: at.dir.path, TAPE_HOME: home.path },
+  });
+  while (!isWaiting()) await sleep(20);
+  killed.kill('SIGKILL');
+  await once(killed, 'exit');
+  expect(isWaiting()).toBe(false);
+  let ended = 0;
+  const start = async () => {
+    const { code } = await home.process(words, { env: { HOME: at.dir.path } });
+    ended += 1;
+    return code;
+  };
+  const started = [start(), start(), start()];
+  while (ended < 2) await sleep(20);
+  expect(isWaiting()).toBe(true);
+  const message = { role: 'user', content: 'Hello' };
+  const record = { type: 'user', uuid: 'u1', parentUuid: null, sessionId: 's1', message };
+  writeFileSync(join(project, 's1.jsonl'), `${JSON.stringify(record)}\n`);
+  running?.release();
+  expect(await Promise.all(started)).toEqual([0, 0, 0]);
+  expect((await home.here(['view', 's1'])).stdout).toContain('Hello');
+  expect((await home.here(['check'])).stdout).not.toContain('unknown-file');
 });

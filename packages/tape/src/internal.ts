@@ -58,6 +58,7 @@ export { secretFault, secretNamePattern, secretsIn, secretsOf } from './secrets/
 export { makeDirectories } from './sqlite/directories.ts';
 export { pause } from './sqlite/lock-wait.ts';
 export { assertWritable, isHomeFile } from './sqlite/place.ts';
+export { takeLock } from './sqlite/take-lock.ts';
 export { copyOlder } from './store/backup.ts';
 export { importOriginBy, importOriginIn } from './store/import-origin.ts';
 export { maskedStore } from './store/masked-store.ts';

@@ -7,7 +7,7 @@ import { exit } from '../exit.ts';
  * be closed, before the import does. Says nothing, and succeeds whatever happens.
  */
 export function startAside({ home }: Pick<Context, 'home'>): number {
-  const words = [process.argv[1] ?? '', 'import', '--yes', '--quiet'];
+  const words = [process.argv[1] ?? '', 'import', '--yes', '--quiet', '--turn'];
   // An address can have a password, and every user sees the words of a process.
   const { server, dir } = home;
   const env = { ...process.env, TAPE_HOME: server?.given ?? dir };

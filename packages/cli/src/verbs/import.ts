@@ -67,6 +67,7 @@ export const importVerb: Verb = defineVerb({
     timer: { type: 'boolean', describe: 'With --install or --uninstall: start one each hour instead' },
     uninstall: { type: 'boolean', describe: 'Remove what --install wrote' },
     hook: { type: 'boolean', hidden: true },
+    turn: { type: 'boolean', hidden: true },
   },
   conflicts: {
     forget: ['as', 'raw', 'strict', 'tool', 'project', 'since', 'yes'],
@@ -108,10 +109,11 @@ export const importVerb: Verb = defineVerb({
         throw new UsageError(`cannot search for files of the format ${format}: name each`);
       const { importFound } = await import('../import/found.ts');
       const from = sinceOf(since, context.io.now());
-      return await importFound(
-        { paths: files, tool, project, since: from, raw, strict, yes, dryRun },
-        context,
-      );
+      const wanted = { paths: files, tool, project, since: from, raw, strict, yes, dryRun };
+      const act = async () => await importFound(wanted, context);
+      if (args.turn !== true) return await act();
+      const { inTurn } = await import('../install/in-turn.ts');
+      return await inTurn(context.home, act);
     }
     const how = { as, raw, strict, format: format as NamedFormat };
     return await importNamed(files, { ...how, dryRun: dryRun === true }, context);

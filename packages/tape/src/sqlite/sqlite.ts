@@ -1,6 +1,6 @@
 /**
  * SQLite and the database file: the connection, the schema, the checks of a file's place (`place.ts`), atomic
- * new files (`draft-file.ts`), and the wait for the write lock. Imports `db`, `owner`, `origin`, `errors`, `progress`
+ * new files (`draft-file.ts`), the wait for the write lock, and locks alone (`take-lock.ts`). Imports `db`, `owner`, `origin`, `errors`, `progress`
  * and `crash-point`.
  */
 import Database from 'better-sqlite3';
