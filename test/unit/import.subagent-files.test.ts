@@ -1,5 +1,6 @@
 import { cpSync, mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { SourceTable } from '@tapedeck/runtime/import';
 import type { SqliteTapeStore } from '@tapedeck/tape';
 import { expect, test } from 'vitest';
 import { importFiles } from '../support/import-files.ts';
@@ -140,5 +141,47 @@ test.each([
     await importFiles(store, [dir.file('elsewhere')]);
     expect(merged()).toEqual(expected);
     expect(store.sessions.find('s-1-branch-u2')).toBeDefined();
+  },
+);
+
+test.each([
+  ['after', ['here', 'elsewhere']],
+  ['before', ['elsewhere', 'here']],
+  ['with', ['.']],
+])(
+  'a subagent is merged where its result came, with a copy that was rewound to before its call, and read %s its file',
+  async (_, order) => {
+    using dir = tempDir();
+    using homes = tempDir();
+    const begun = [
+      person({ uuid: 'u0' }, 'hi'),
+      model({ uuid: 'a0', parent: 'u0', id: 'm0' }, [says('hello')]),
+    ];
+    const first = [
+      person({ uuid: 'u1', parent: 'a0' }, 'look around'),
+      model({ uuid: 'a1', parent: 'u1' }, [calls('t1', 'Task')]),
+      person({ uuid: 'r1', parent: 'a1' }, [returns('t1', 'all is well')], {
+        toolUseResult: { agentId: 'x1' },
+      }),
+    ];
+    const anew = person({ uuid: 'u2', parent: 'a0' }, 'look elsewhere');
+    mkdirSync(dirname(dir.file(`here/${named}`)), { recursive: true });
+    writeFileSync(dir.file('here/s-1.jsonl'), jsonl([...begun, ...first]));
+    writeFileSync(dir.file(`here/${named}`), jsonl(own));
+    mkdirSync(dir.file('elsewhere'));
+    writeFileSync(dir.file('elsewhere/s-1.jsonl'), jsonl([...begun, ...first, anew]));
+    const placed = async (name: string) => {
+      const store = openStore();
+      const table = SourceTable.open(homes.file(name));
+      for (const one of order) await importFiles(store, [dir.file(one)], { table });
+      const left = new Set(store.sessions.list({ all: true, deleted: false }).map(({ session }) => session));
+      expect(left).toEqual(new Set(['s-1', 's-1-branch-u1', 'agent-x1']));
+      const [agent] = store.sessions.list({ parent: 's-1-branch-u1' });
+      return [agent?.session, agent?.delivery, agent?.undone, told(store).tokens];
+    };
+    const expected = ['agent-x1', 'merged', undefined, 7];
+    expect(await placed('without')).toEqual(expected);
+    cpSync(dir.file('here/s-1'), dir.file('elsewhere/s-1'), { recursive: true });
+    expect(await placed('beside')).toEqual(expected);
   },
 );

@@ -1,11 +1,9 @@
 import type { Entry, HomeStore, MergeRequest, Seq, SessionInfo } from '@tapedeck/tape';
 import { isObject } from '@tapedeck/tape/internal';
-import { importedIn } from '../imported/imported.ts';
 import { keyOf } from '../imported/keys.ts';
 import { text } from '../plan/text.ts';
-import { callAt } from './fork-of.ts';
 import { isMerged, lastMerge, mergeIfFree } from './merge-ended.ts';
-import { receivedIn } from './parent-session.ts';
+import { receivedIn, showsCall } from './parent-session.ts';
 
 /**
  * Merges those subagents of a session again whose merge a rewind of an import hid, though the session shows their results
@@ -36,7 +34,7 @@ function placeNow(store: HomeStore, session: string, before: Seq): Seq | undefin
 
 /** Whether the session that got a subagent shows the call that started it, as one does whose result names no position. */
 function isCalled(store: HomeStore, { parentId = '', spawnCall }: SessionInfo): boolean {
-  return spawnCall !== undefined && callAt(importedIn(store, parentId).shown, spawnCall) !== undefined;
+  return spawnCall !== undefined && showsCall(store, parentId, spawnCall);
 }
 
 /** How a subagent had ended, and when, by the mark of its merge. */

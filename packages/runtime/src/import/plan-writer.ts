@@ -5,6 +5,7 @@ import type { ErasedInPlan } from '../copies/erased-in-plan.ts';
 import type { Begun } from '../copies/walk.ts';
 import { sharedWith } from '../edges/fork-of.ts';
 import { deleteMisplaced } from '../edges/misplaced.ts';
+import { callerOf } from '../edges/parent-session.ts';
 import type { Shown } from '../imported/imported.ts';
 import type { SharedCounts } from '../imported/ledger.ts';
 import type { Origins } from '../imported/origins.ts';
@@ -151,12 +152,17 @@ export class PlanWriter {
   #from(conversation: ConversationPlan, left: From | undefined): From | undefined {
     const { kind, parent } = conversation;
     const over = kind === 'cleared' ? undefined : this.#written.get(parent?.key ?? '');
-    const above = over && { ...over.receipt, earlier: over.before };
+    const above = over && this.#above(conversation, over);
     const isBranchOfExport = kind === 'branch' && this.#writing.known.exported !== undefined;
     const { as, origins } = this.#writing;
     const mayBeCopy = as === undefined && (kind === 'main' || isBranchOfExport);
     const like = mayBeCopy ? alikeBehindBase(this.#store, this.#plan, conversation, origins) : undefined;
     return forkedFrom(this.#store, conversation, [above, left, like]);
+  }
+
+  #above(conversation: ConversationPlan, { receipt, before }: Written): From {
+    const session = callerOf(this.#store, this.#plan, conversation, receipt.session);
+    return { ...receipt, session, earlier: session === receipt.session ? before : [] };
   }
 
   #begun({ base, parent }: ConversationPlan, common: number | undefined): Begun | undefined {

@@ -16,6 +16,7 @@ import type { Conversation } from './conversations.ts';
 import { type FileError, type FileImport, importOf, isFileError } from './file-import.ts';
 import { heldFiles, recordHeld } from './held-files.ts';
 import { asItWas, lackingOf } from './lacking.ts';
+import { besideOther } from './left-agents.ts';
 import { markSessionsBack } from './mark-gone.ts';
 import { assertNotForgotten } from './not-forgotten.ts';
 import { closeAll, isOther, isReadTool, type Opened, open, planOf } from './opened.ts';
@@ -51,7 +52,7 @@ export interface ImportingOptions extends Omit<ReconcileOptions, 'rewritten' | '
  */
 export async function importConversation(
   store: HomeStore,
-  { tool, files }: Conversation,
+  { tool, session, files }: Conversation,
   options: ImportingOptions = {},
 ): Promise<readonly FileImport[]> {
   const {
@@ -139,6 +140,13 @@ export async function importConversation(
       const isBehind = ({ path }: FoundFile) => behind.has(plan.files.get(path) ?? '');
       await record(store, table, opened, { at: now(), isBehind, lacks: lackingOf(plan, done) });
       if (lacking.length === 0) await rememberEnd(store, plan, { tool, done, opened, table });
+    }
+    const isHere = table !== undefined && how.as === undefined;
+    const others = isHere ? besideOther(store, { tool, session, files }, { done, table }) : [];
+    if (others.length > 0) {
+      const { onRead: _, ...again } = options;
+      const all = { tool, session, files: [...files, ...others] };
+      await importConversation(store, all, { ...again, again: true });
     }
     return together(opened, failed, (one) => importOf(one, plan, { done, concluded }));
   } catch (error) {

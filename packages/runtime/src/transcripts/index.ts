@@ -5,7 +5,7 @@
  * `tools.ts` lists the formats that are known, `conversations.ts` says which files belong together, `known-first.ts` in which
  * order they are imported, and what is new in them is brought by `import-conversation.ts`, which opens them (`opened.ts`),
  * refuses a wrong plan of a format of a program's own (`plan-fault.ts`), and records what it read (`record-read.ts`), and which
- * deleted sessions took nothing of it (`lacking.ts`);
+ * deleted sessions took nothing of it (`lacking.ts`), and reads subagents beside another copy where it left them (`left-agents.ts`);
  * `read-file.ts` is one file for the reader of its format. `read-conversation.ts` reads what is not imported. `mark-gone.ts`
  * marks the sessions whose files are gone, and `record-export.ts` keeps what an export wrote from being read.
  * Imports the rooms `discovery` and `sources`, `import`, and what lies below that.
