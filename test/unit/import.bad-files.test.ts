@@ -248,6 +248,23 @@ test('a copy that begins at a compaction, whose boundary names what was kept beh
   expect(done.map(({ error, brought }) => [error, brought?.irregular])).toEqual([[undefined, []]]);
 });
 
+test('a copy in which /branch wrote records twice is as Claude Code writes it, and --strict refuses one with another content', async () => {
+  const copyOf = (one: typeof hello) => ({ ...one, forkedFrom: { sessionId: 's-0', messageUuid: one.uuid } });
+  const [first, second] = [copyOf(hello), copyOf(answer)];
+  const copied = [first, second];
+  const twice = [...copied, { ...first, parentUuid: 'a1' }, second, bye];
+  const found = async (records: readonly object[]) => {
+    const { done, shown } = await imported(jsonl(records), { strict: true });
+    return [done.map(({ error, brought }) => error?.data.line ?? brought?.irregular), shown];
+  };
+  expect(await found(twice)).toEqual([[[]], [3]]);
+  expect(await found([...copied, { ...first, parentUuid: 'a1' }, { ...second, version: '3' }, bye])).toEqual([
+    [4],
+    [],
+  ]);
+  expect(await found([...copied, hello, bye])).toEqual([[3], []]);
+});
+
 test('of many irregular records the first hundred are named, and all are counted, whatever is wrong with each', async () => {
   const repeats = Array.from({ length: 150 }, () => hello);
   const codex = { type: 'response_item', payload: { type: 'message' } };

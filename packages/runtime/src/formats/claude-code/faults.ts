@@ -1,4 +1,8 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { JsonObject } from '@tapedeck/tape';
+import { isObject } from '@tapedeck/tape/internal';
 import { type Fault, FaultyLines } from '../../plan/faulty-lines.ts';
+import { text } from '../../plan/text.ts';
 import { type Chain, isOwnParent } from './chain.ts';
 import type { Conversation } from './conversation.ts';
 import { keptBy } from './kept.ts';
@@ -11,13 +15,33 @@ export function faultsIn(
 ): FaultyLines {
   const found = new FaultyLines();
   const reused = reusedIn(paths);
+  const twice = writtenTwice(records);
   for (const record of records) {
-    if (record.isRepeat) found.add(record, repeatOf(record));
+    if (record.isRepeat && !twice.has(record)) found.add(record, repeatOf(record));
     if (circular.has(record) && !isOfCopy(record, parents.get(record)))
       found.add(record, circleAt(record, parents.get(record)));
     if (reused.has(record)) found.add(record, ofCall);
   }
   return found;
+}
+
+/**
+ * The records that `/branch` wrote a second time, behind the boundary of "Summarize from here", with another parent at most: such a
+ * copy is as Claude Code writes it.
+ */
+function writtenTwice(records: Chain['records']): ReadonlySet<CodeRecord> {
+  const repeats = records.filter(({ isRepeat, isChained }) => isRepeat && !isChained);
+  if (repeats.length === 0) return new Set();
+  const firsts = new Map(records.map((record) => [record.id, record]));
+  const isTwice = ({ raw }: CodeRecord): boolean => {
+    const first = isObject(raw.forkedFrom) ? firsts.get(text(raw.uuid)) : undefined;
+    return first !== undefined && isDeepStrictEqual(withoutParent(first.raw), withoutParent(raw));
+  };
+  return new Set(repeats.filter(isTwice));
+}
+
+function withoutParent({ parentUuid: _, ...record }: JsonObject): JsonObject {
+  return record;
 }
 
 /** The records with a call that has the id of one before it. */
