@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { user } from '@tapedeck/tape';
 import { type Pack, remoteUrl, shownUrl } from '@tapedeck/tape/remotes';
@@ -88,6 +88,18 @@ describe.skipIf(skipsGit('packs in git repositories'))('packs in a git repositor
     expect(added.filter(Boolean)).toHaveLength(1);
     expect(await place.contentOf(url, 1)).toBe(all[added.indexOf(true)]?.text);
     for (const { packs } of all) expect(await packs.list()).toMatchObject([{ number: 1, bytes: 1 }]);
+  });
+
+  test('are read where a home uses their remote for the first time, several times at once', async () => {
+    using place = gitPlace();
+    const url = `git:${place.bare('shared.git')}`;
+    expect(await (await place.open(url)).add(1, place.content('one'))).toBe(true);
+    const state = place.dir.file('state');
+    const lists = await Promise.all(
+      Array.from({ length: 4 }, async () => await (await packsAt(url, { state })).list()),
+    );
+    expect(lists.map((packs) => packs.length)).toEqual([1, 1, 1, 1]);
+    expect(readdirSync(state)).toEqual(['git']);
   });
 
   test('are added where this process stood still as git ended', async () => {

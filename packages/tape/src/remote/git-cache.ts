@@ -63,10 +63,14 @@ export class GitCache {
     return join(this.path, packsRef);
   }
 
+  get #isThere(): boolean {
+    return existsSync(join(this.path, 'HEAD'));
+  }
+
   /** Makes the repository, unless it is there. @throws TAPE_IO */
   async open(format: ObjectFormat): Promise<void> {
     this.#format = format;
-    if (existsSync(join(this.path, 'HEAD'))) {
+    if (this.#isThere) {
       onDisk(() => this.#sweep());
       return;
     }
@@ -76,10 +80,18 @@ export class GitCache {
       const words = ['init', '--quiet', '--bare', '--template=', `--object-format=${format}`, '--', draft];
       const { ok, why } = await runGit({ env: this.#env }, words);
       if (!ok) throw failed('make a repository for a git remote', why);
-      // Another process may have made it meanwhile.
-      onDisk(() => existsSync(this.path) || renameSync(draft, this.path));
+      onDisk(() => this.#place(draft));
     } finally {
       rmSync(draft, { recursive: true, force: true });
+    }
+  }
+
+  /** Gives a new repository its place, unless another process was faster: at any moment until then it can be. */
+  #place(draft: string): void {
+    try {
+      renameSync(draft, this.path);
+    } catch (error) {
+      if (!this.#isThere) throw error;
     }
   }
 
