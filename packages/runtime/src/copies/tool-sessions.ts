@@ -13,6 +13,11 @@ interface Cleared {
   readonly kin: Kin;
 }
 
+/** A session that begins behind a `/clear` of a run, the session of the tool from which it came, and its time. */
+interface ClearedIn extends Continuing {
+  readonly when: string;
+}
+
 /** A session of a tool to which a run came, and when it first wrote there. */
 interface Visited {
   readonly source: string;
@@ -67,10 +72,13 @@ export class ToolSessions {
    * The sessions that begin behind a `/clear` of the run that began with a session of a tool, in the order of their times. A
    * source that names no times leaves them empty.
    */
-  clearedIn(run: string): readonly { readonly id: string; readonly when: string }[] {
+  clearedIn(run: string): readonly ClearedIn[] {
     const cleared = this.#cleared.get(run)?.values() ?? [];
     const places = new Map(
-      [...cleared].map(({ id, kin }) => [placeOf(kin), { id, when: kin.beginning?.shown?.when ?? '' }]),
+      [...cleared].map(({ id, kin }) => [
+        placeOf(kin),
+        { id, source: kin.source, when: kin.beginning?.shown?.when ?? '' },
+      ]),
     );
     return [...places.keys()].toSorted().flatMap((place) => places.get(place) ?? []);
   }

@@ -82,12 +82,13 @@ function placeCleared(
   const visited = tools.visitedIn(source).flatMap((one): Written[] => {
     const info = store.sessions.find(tools.mainOf(one.source) ?? '');
     if (info === undefined || isDeleted(info)) return [];
-    return [writtenIn(store, info, { since: Date.parse(one.at), evidence: wroteLast })];
+    const since = Date.parse(one.at);
+    return [writtenIn(store, tools, { info, source: one.source, since, evidence: wroteLast })];
   });
   const before: Written[] = [];
   if (began !== undefined && !isDeleted(began))
-    before.push(writtenIn(store, began, { since: Number.NaN, evidence: beganWith }));
-  for (const { id, when } of cleared) {
+    before.push(writtenIn(store, tools, { info: began, source, since: Number.NaN, evidence: beganWith }));
+  for (const { id, source: own, when } of cleared) {
     const info = store.sessions.find(id);
     if (info === undefined || isDeleted(info) || isCopy(info)) continue;
     const since = Date.parse(when);
@@ -100,7 +101,7 @@ function placeCleared(
         evidence: from === last || from.evidence !== nextOne ? from.evidence : wroteLast,
         onConcluded,
       });
-    before.push(writtenIn(store, info, { since, evidence: nextOne }));
+    before.push(writtenIn(store, tools, { info, source: own, since, evidence: nextOne }));
   }
 }
 

@@ -1,5 +1,5 @@
 import type { HomeStore, SessionInfo } from '@tapedeck/tape';
-import { copiesIn } from '../copies/copies.ts';
+import type { ToolSessions } from '../copies/tool-sessions.ts';
 import { lastSaidIn } from '../imported/last-said.ts';
 
 /** A session in which a run wrote, and why the next one is below it where it wrote there last. */
@@ -15,17 +15,20 @@ export interface Written {
 
 /**
  * A session in which a run wrote.
+ * @param tools the conversations of the home: asked for anew, they are compared with it each time
  * @param since NaN where it wrote there from the start
  */
 export function writtenIn(
   store: HomeStore,
-  info: SessionInfo,
-  { since, evidence }: Pick<Written, 'since' | 'evidence'>,
+  tools: ToolSessions,
+  {
+    info,
+    source,
+    since,
+    evidence,
+  }: Pick<Written, 'info' | 'since' | 'evidence'> & { readonly source: string },
 ): Written {
-  const copies = copiesIn(store);
-  const branches = copies.tools
-    .branchesOf(copies.sourceOf(info.id) ?? '')
-    .flatMap(([id]) => store.sessions.find(id) ?? []);
+  const branches = tools.branchesOf(source).flatMap(([id]) => store.sessions.find(id) ?? []);
   const ends = [info, ...branches].map((one) => one.lastMessageAt ?? Number.POSITIVE_INFINITY);
   const isKnown = !Number.isNaN(since);
   return {
