@@ -472,7 +472,7 @@ test('a session of which no file has anything more is marked where it is shown, 
   expect(await user.imports()).toMatchObject({ gone_sessions: ['s1'] });
 });
 
-test('a subagent whose own file is still there is marked when that is gone, not with its transcript', async () => {
+test('a subagent is marked when its own file is gone, with its transcript or without, and not with that alone', async () => {
   const about = { sessionId: 's1', cwd: '/srv/app' };
   const lines = (...records: readonly object[]) =>
     records.map((one) => `${JSON.stringify({ ...about, ...one })}\n`).join('');
@@ -512,6 +512,25 @@ test('a subagent whose own file is still there is marked when that is gone, not 
   renameSync(user.dir.file('s1'), main);
   renameSync(user.dir.file('x'), file);
   expect(await user.imports()).toMatchObject({ entries: 0, gone: [] });
+  const marked = async () =>
+    (await user.home.here(['sessions', '--all', '--json'], { env: user.env })).stdout.split(
+      `"source_gone":"${file}"`,
+    ).length - 1;
+  expect(await marked()).toBe(0);
+  // Its transcript says nothing of it.
+  renameSync(file, user.dir.file('x'));
+  const agents = { gone_sessions: expect.arrayContaining((names as string[]).slice(1)) };
+  const alone = await user.imports();
+  expect(alone).toMatchObject({ gone: [file], ...agents });
+  expect(alone.gone_sessions).toHaveLength(2);
+  expect(await marked()).toBe(2);
+  const more = { type: 'user', uuid: 'u3', parentUuid: 'u2', message: { role: 'user', content: 'More' } };
+  appendFileSync(main, lines(more));
+  expect(await user.imports()).toMatchObject({ entries: 1, gone: [] });
+  expect(await marked()).toBe(2);
+  renameSync(user.dir.file('x'), file);
+  expect(await user.imports()).toMatchObject({ entries: 0, gone: [] });
+  expect(await marked()).toBe(0);
   expect((await user.says('sessions', '--json')).stdout).not.toContain('source_gone');
 });
 

@@ -1,7 +1,8 @@
-import { type HomeStore, note } from '@tapedeck/tape';
+import { type HomeStore, note, type SessionInfo } from '@tapedeck/tape';
 import { importOriginIn, isDeleted, sourceGoneEvent } from '@tapedeck/tape/internal';
 import { appendBeside } from '../edges/beside.ts';
 import type { Reconciled } from '../import/reconciled.ts';
+import { withAncestors } from '../imported/ancestors.ts';
 import { knownSessionsIn } from '../imported/known-sessions.ts';
 import { Origins } from '../imported/origins.ts';
 import type { TranscriptTool } from '../plan/format.ts';
@@ -12,9 +13,9 @@ import { transcriptTools } from './tools.ts';
 
 /**
  * Marks the sessions of sources whose files are gone, unless they were seen elsewhere: the tapes are then all that is left of
- * them. A session goes with the main file of its conversation, but for a subagent whose own file is still there. Records the
- * sources as gone once the tapes say so. A conversation of which a process has a session is left to the next import. Returns the
- * names of the sessions that it marked.
+ * them. A session goes with the main file of its conversation, but for a subagent whose own file is still there, and a subagent
+ * goes with its own. Records the sources as gone once the tapes say so. A conversation of which a process has a session is left to
+ * the next import. Returns the names of the sessions that it marked.
  * @param tools those that know the files
  */
 export async function markSessionsGone(
@@ -37,13 +38,17 @@ export async function markSessionsGone(
     const [source] = own.toSorted((a, b) => Number(b.role === 'main') - Number(a.role === 'main'));
     if (source === undefined) continue;
     const main = { tool: source.tool, session: source.main };
-    const isLost = source.forgottenAt === undefined && !table.of({ ...main, path: '' }).some(isThere);
-    const fresh = (isLost ? origins.allOf(main) : []).filter(
-      (one) => one.sourceGone === undefined && !isDeleted(one),
-    );
+    const isLost = !table.of({ ...main, path: '' }).some(isThere);
+    const mayGo = (one: SessionInfo) => one.sourceGone === undefined && (isLost || isOfAgent(store, one));
+    const hasAny = source.forgottenAt === undefined && own.some(({ role }) => isLost || role === 'subagent');
+    const fresh = (hasAny ? origins.allOf(main) : []).filter((one) => mayGo(one) && !isDeleted(one));
     const held = fresh.length === 0 ? new Set() : await conversationsOf(left.get(name) ?? [], tools);
-    const alone = fresh.filter(({ id }) => !held.has(conversationOf(store, id)));
-    const refusals = alone.map(({ id }) => say(store, id, { file: source.path }));
+    // What the transcript has could not be read: the next import says what is gone.
+    if (held === undefined && !isLost) continue;
+    const alone = fresh.filter(({ id }) => held?.has(conversationOf(store, id)) !== true);
+    const fileOf = ({ session }: SessionInfo) =>
+      (own.find((one) => one.session.endsWith(`/${session}`)) ?? source).path;
+    const refusals = alone.map((one) => say(store, one.id, { file: fileOf(one) }));
     marked.push(...alone.filter((_, i) => refusals[i] === undefined).map(({ session }) => session));
     if (!refusals.includes('TAPE_BUSY')) settled.push(...own.map((one) => ({ ...one, goneAt: at })));
   }
@@ -52,31 +57,40 @@ export async function markSessionsGone(
   return marked;
 }
 
+/** Whether a session is a subagent, or a branch of one. */
+function isOfAgent(store: HomeStore, { id }: SessionInfo): boolean {
+  return withAncestors(store, id).some((one) => store.sessions.find(one)?.kind === 'subagent');
+}
+
 /** The conversation of its source that a session is, whichever of several. */
 function conversationOf(store: HomeStore, id: string): string {
   const { conversation } = importOriginIn(store, id)?.origin ?? {};
   return String(conversation).replace(/#\d+$/, '');
 }
 
-/** The conversations that files of a session have, without its main file. What cannot be read has none. */
+/** The conversations that files of a session have; undefined where they cannot be read. */
 async function conversationsOf(
   sources: readonly Source[],
   tools: readonly TranscriptTool[],
-): Promise<ReadonlySet<unknown>> {
-  const [first] = sources;
-  const tool = tools.find(({ name }) => name === first?.tool);
-  if (first === undefined || tool === undefined) return new Set();
+): Promise<ReadonlySet<unknown> | undefined> {
+  const tool = tools.find(({ name }) => name === sources[0]?.tool);
+  if (tool === undefined) return new Set();
   const files = sources.map(({ path, session, main, role, ...facts }) => ({
     ...{ path, session, main, role, tool, facts },
   }));
+  const others = files.filter(({ role }) => role !== 'main');
+  const each = files.filter(({ role }) => role === 'main').map((main) => [main, ...others]);
+  const held = new Set<unknown>();
   try {
-    return await readConversation({ tool, files }, (plan) => {
-      const read = new Set(plan.files.values());
-      return new Set(plan.conversations.filter(({ file }) => read.has(file)).map(({ key }) => key));
-    });
+    for (const some of each.length === 0 ? [others] : each)
+      await readConversation({ tool, files: some }, (plan) => {
+        const read = new Set(plan.files.values());
+        for (const { key, file } of plan.conversations) if (read.has(file)) held.add(key);
+      });
+    return held;
   } catch (error) {
     if (!isFileError(error)) throw error;
-    return new Set();
+    return undefined;
   }
 }
 
