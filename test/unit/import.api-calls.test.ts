@@ -93,6 +93,34 @@ describe('answers to one request id that have ids of their own', () => {
   });
 });
 
+describe('answers of one model in one second, without the id of a request and their own', () => {
+  /** Records without ids, as some programs write them. */
+  const anonymous = (says: string, output: number): readonly Raw[] => [
+    { type: 'user', timestamp: '2026-03-12T09:00:00Z', message: { role: 'user', content: `ask ${says}` } },
+    {
+      ...{ type: 'assistant', timestamp: '2026-03-12T09:00:05Z' },
+      message: {
+        ...{ role: 'assistant', model: 'claude-x', content: [{ type: 'text', text: says }] },
+        usage: { input_tokens: 0, output_tokens: output },
+      },
+    },
+  ];
+  const files = { one: anonymous('yes', 1), two: anonymous('no', 10), copy: anonymous('yes', 1) };
+
+  test('count each where they differ, and in copies once, in whatever order their files are imported', async () => {
+    for (const names of orders(Object.entries(files))) {
+      using dir = memoryDir();
+      const store = openStore();
+      const table = SourceTable.open(dir.file('sources.jsonl'));
+      for (const [name, records] of names) {
+        writeFileSync(dir.file(`${name}.jsonl`), jsonl(records));
+        await importFiles(store, [dir.file(`${name}.jsonl`)], { table });
+      }
+      expect(outputOf(store)).toBe(1 + 10);
+    }
+  });
+});
+
 /** What an earlier version made of a plan: it kept the id of an answer only where its record names no request. */
 function earlier(plan: ImportPlan): ImportPlan {
   const without = (draft: Draft): Draft => {
