@@ -464,6 +464,18 @@ describe('what is no file, or there twice', () => {
     expect(problems).toMatchObject([{ why: expect.stringMatching(/^line 1, byte \d: /) }]);
   });
 
+  test('a journal of a workflow is the same part of its conversation when it is compressed', async () => {
+    const content = '{"type":"started"}\n';
+    const folder = '.claude/projects/-srv-app/s1/subagents/workflows/w1';
+    const plain = await found(homeWith({ [`${folder}/journal.jsonl`]: content }));
+    const small = await found(
+      homeWith({ [`${folder}/journal.jsonl.zst`]: zstdCompressSync(Buffer.from(content)) }),
+    );
+    const about = ({ files }: Discovery) => files.map(({ role, session, main }) => [role, session, main]);
+    expect(about(plain)).toEqual([['part', 's1/journal.jsonl', 's1']]);
+    expect(about(small)).toEqual(about(plain));
+  });
+
   test('a damaged compressed file is listed, and keeps no other from being found', async () => {
     const packed = zstdCompressSync(Buffer.from(claude('s1')));
     packed.fill(7, 8);

@@ -22,7 +22,9 @@ const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
  */
 export function partIn(path: string, inside: readonly string[]): Identity | undefined {
   if (!isInFolder(path, inside)) return undefined;
-  const [whole = '', folder = '', , name] = inside;
+  const [whole = '', folder = '', , file = ''] = inside;
+  // A compressed journal is the same one.
+  const name = file.replace(/(?<=\.jsonl)\.\w+$/, '');
   const copied = uuid.test(folder) ? undefined : sessionIn(join(path.slice(0, -whole.length), folder));
   const main = sessionName(copied ?? folder);
   return { session: `${main}/${name}`, role: 'part', main };
