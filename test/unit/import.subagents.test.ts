@@ -341,3 +341,44 @@ test('an id of a subagent that is a path names no session', () => {
   expect(plan.conversations[1]?.name).toMatch(/^agent-[0-9a-f]{12}$/);
   importedAs(plan);
 });
+
+describe('subagents of calls that ran at once, between the records of their session', () => {
+  const side = { isSidechain: true };
+  const task = (id: string, prompt: string) => calls(id, 'Task', { prompt });
+  const records: Records = [
+    asks,
+    model({ uuid: 'a1', parent: 'u1', id: 'm1' }, [
+      task('t1', 'look'),
+      task('t2', 'read'),
+      task('t3', 'look'),
+    ]),
+    person({ uuid: 'x1' }, 'look', side),
+    person({ uuid: 'y1' }, 'read', side),
+    person({ uuid: 'z1' }, 'look', side),
+    model({ uuid: 'y2', parent: 'y1', id: 'm2' }, [says('read it')], side),
+    model({ uuid: 'x2', parent: 'x1', id: 'm3' }, [says('saw it')], side),
+    model({ uuid: 'z2', parent: 'z1', id: 'm4' }, [says('saw it, too')], side),
+    person({ uuid: 'r2', parent: 'a1' }, [returns('t2', 'read it')]),
+    person({ uuid: 'r1', parent: 'a1' }, [returns('t1', 'saw it')]),
+    person({ uuid: 'r3', parent: 'a1' }, [returns('t3', 'saw it, too')]),
+    model({ uuid: 'a2', parent: 'r3', id: 'm5' }, [says('done')]),
+  ];
+  const merged = ['agent-x1 → s-1@t1', 'agent-y1 → s-1@t2', 'agent-z1 → s-1@t3'];
+
+  test('are each merged where the result of the call came that has their prompt, in pieces as at once', () => {
+    const plans = records.map((_, i) => planned(records.slice(0, i + 1)));
+    for (const store of [importedAs(...plans), importedAs(planned(records))])
+      expect([...new Set(mergesOf(store))].toSorted()).toEqual(merged);
+    expect(planned(records).derived.map(({ evidence }) => evidence)).toEqual([
+      't1 has its prompt',
+      't2 has its prompt',
+      't3 has its prompt',
+    ]);
+  });
+
+  test('one that no waiting call asked for belongs to the last one before it', () => {
+    const plan = planned(records.with(3, person({ uuid: 'y1' }, 'something else', side)));
+    expect(told(plan).map(([, call]) => call)).toEqual([undefined, 't1', 't3', 't3']);
+    expect(plan.derived[1]?.evidence).toBe('t3 is the last call before it that starts subagents');
+  });
+});

@@ -12,8 +12,8 @@ export interface AgentSource {
   readonly lines: RecordList;
   /** The id of the call. */
   readonly call?: string;
-  /** No record names that call: it is the last one before the subagent. */
-  readonly isNear?: true;
+  /** How that call was concluded, where no record names it: it has the prompt of the subagent, or is the last one before that. */
+  readonly concludedBy?: 'prompt' | 'place';
   /** The run of a workflow that started it. */
   readonly workflow?: string;
   /** What the tool wrote of it beside its records. */
@@ -75,36 +75,51 @@ function sourceOf(id: string, lines: readonly JsonLine[], call: string | undefin
 }
 
 /**
- * Takes the records of subagents out that older versions wrote between the others. Each root begins a subagent, which the
- * last call before it started that could have.
+ * Takes the records of subagents out that older versions wrote between the others. Each root begins a subagent. The call that
+ * started it is one without a result that has its prompt, since several may run at once, or else the last one before it.
  */
 export function withoutSidechains(lines: RecordList): Parted {
   const isMixed = lines.values().some(({ value }) => value.isSidechain !== true && isSpoken(value));
   if (!isMixed) return { lines, agents: [] };
   const roots = new Map<string, string>();
-  const agents = new Map<string, { lines: JsonLine[]; call: string | undefined }>();
-  let call: string | undefined;
+  const agents = new Map<
+    string,
+    { readonly lines: JsonLine[] } & Pick<AgentSource, 'call' | 'concludedBy'>
+  >();
+  /** The prompts of the calls that neither have a result nor started one of them. */
+  const waiting = new Map<string, string>();
+  let last: string | undefined;
   const left: JsonLine[] = [];
   for (const line of lines) {
     const { value } = line;
     if (value.isSidechain !== true) {
       left.push(line);
-      for (const block of value.type === 'assistant' ? blocksOf(value) : [])
-        if (block.type === 'tool_use' && delegates.has(String(block.name))) call = text(block.id) ?? call;
+      for (const { type, id, name, input, tool_use_id: of } of isSpoken(value) ? blocksOf(value) : []) {
+        if (type === 'tool_result') waiting.delete(String(of));
+        const call = type === 'tool_use' && delegates.has(String(name)) ? text(id) : undefined;
+        const prompt = isObject(input) ? text(input.prompt) : undefined;
+        if (call !== undefined && prompt !== undefined) waiting.set(call, prompt);
+        last = call ?? last;
+      }
       continue;
     }
     const uuid = text(value.uuid);
     const id = text(value.agentId) ?? roots.get(text(value.parentUuid) ?? '') ?? uuid ?? `line-${line.line}`;
     if (uuid !== undefined) roots.set(uuid, id);
-    const agent = agents.get(id) ?? { lines: [], call };
-    agents.set(id, agent);
-    agent.lines.push(line);
+    const agent = agents.get(id);
+    if (agent !== undefined) {
+      agent.lines.push(line);
+      continue;
+    }
+    const words = wordsOf(value);
+    const [asked] = [...waiting].find(([, prompt]) => prompt === words) ?? [];
+    if (asked !== undefined) waiting.delete(asked);
+    const call = asked ?? last;
+    const concludedBy = asked === undefined ? 'place' : 'prompt';
+    agents.set(id, { lines: [line], concludedBy, ...(call !== undefined && { call }) });
   }
   if (agents.size === 0) return { lines, agents: [] };
-  return {
-    lines: left,
-    agents: [...agents].map(([id, { lines: own, call }]) => ({ ...sourceOf(id, own, call), isNear: true })),
-  };
+  return { lines: left, agents: [...agents].map(([id, agent]) => ({ id, ...agent })) };
 }
 
 /** The tools that start a subagent. */

@@ -89,11 +89,11 @@ export function missingIn(agents: readonly AgentSource[]): readonly AgentSource[
 function guessOf({
   call,
   workflow,
-  agent: { isNear },
+  agent: { concludedBy },
 }: {
   readonly call: string | undefined;
   readonly workflow: string | undefined;
-  readonly agent: Pick<AgentSource, 'isNear'>;
+  readonly agent: Pick<AgentSource, 'concludedBy'>;
 }): Pick<DerivedEdge, 'why' | 'evidence'> | undefined {
   if (workflow !== undefined)
     return {
@@ -102,8 +102,9 @@ function guessOf({
     };
   if (call === undefined)
     return { why: 'subagent', evidence: 'no record names its call: it belongs to the session' };
-  if (isNear !== true) return undefined;
-  return { why: 'subagent', evidence: `${call} is the last call before it that starts subagents` };
+  if (concludedBy === undefined) return undefined;
+  const is = concludedBy === 'prompt' ? 'has its prompt' : 'is the last call before it that starts subagents';
+  return { why: 'subagent', evidence: `${call} ${is}` };
 }
 
 /** The key of the first conversation in the file of a subagent. */
