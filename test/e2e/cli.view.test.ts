@@ -35,7 +35,6 @@ test('view --explain shows what the model of an answer received, and whether it 
       out: @1-2 before next@3
       digests: messages DIGEST
       reproduced: identical
-    (~30 tokens, @3-5)
     "
   `);
   const { asked, manifest } = json<{ asked: object; manifest: object }>(
@@ -49,11 +48,24 @@ test('view --explain shows what the model of an answer received, and whether it 
   });
 });
 
+test('a program gets the messages of a view alone; how large it is, and where its entries are, is on stderr', async () => {
+  using home = tempHome();
+  home.session('main', user('1'), assistant('2'));
+  expect(await home.here(['view', 'main'])).toMatchObject({
+    stdout: '[user] 1\n[assistant] 2\n',
+    stderr: expect.stringMatching(/^\(~\d+ tokens?, @1-3\)\n$/),
+  });
+  home.session('empty');
+  expect((await home.here(['view', 'empty'])).stdout).toBe('');
+  const atTerminal = await home.here(['view', 'main'], { isTerminal: true });
+  expect(atTerminal.stdout).toMatch(/\(~\d+ tokens?, @1-3\)/);
+});
+
 test('view --policy shows a window of the messages', async () => {
   using home = tempHome();
   home.session('main', anchor('a'), user('1'), assistant('2'), anchor('b'), user('3'));
   const shown = async (policy: string) =>
-    (await home.here(['view', 'main', '--policy', policy])).stdout.split('\n').slice(0, -2).join(' ');
+    (await home.here(['view', 'main', '--policy', policy])).stdout.split('\n').slice(0, -1).join(' ');
   expect(await shown('window:1')).toBe('[user] 3');
   expect(await shown('from-anchor:a,window:2')).toContain('[assistant] 2');
   expect(
@@ -117,7 +129,7 @@ test('a manifest of another program is printed as it is, in any form, and forges
     meta: { view: { ...told, in: [[evil, odd]], out: [odd, [evil, 1, evil]] } },
   });
   const { code, stdout, stderr } = await home.here(['view', 'main@3', '--explain']);
-  expect([code, stderr]).toEqual([0, '']);
+  expect([code, stderr]).toEqual([0, '(~2 tokens, @1-3)\n']);
   expect(stdout.split('\n').filter((line) => line.startsWith('  reproduced'))).toEqual([
     '  reproduced: different',
   ]);

@@ -172,8 +172,11 @@ export function makeContext(
     print,
     answer: async ({ json, quiet, human, isStyled }) => {
       if (options.json === true || options.jsonl === true) await print(json);
-      else if (options.quiet === true && quiet !== undefined) await io.out(quiet === '' ? '' : `${quiet}\n`);
-      else await io.out(`${isStyled === true ? human : safe(human)}\n`);
+      else {
+        const shown = () => (isStyled === true ? human : safe(human));
+        const text = options.quiet === true ? (quiet ?? shown()) : shown();
+        await io.out(text === '' ? '' : `${text}\n`);
+      }
     },
     inHome: here,
     status,

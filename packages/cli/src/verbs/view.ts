@@ -98,17 +98,18 @@ async function answer(
   { json = {}, lines = [] }: { readonly json?: object; readonly lines?: readonly string[] },
   context: Context,
 ): Promise<void> {
+  const { io, style, status } = context;
   const paper = paperOf(context);
+  const size = `(~${counted(tokens, 'token')}, @${from}-${to})`;
+  const shown = [...messages.map((message) => messageText(message, paper)), ...lines.map(safe)];
   await context.answer({
     json: { messages, digest, tokens, from, to, ...json },
     quiet: digest,
-    human: [
-      ...messages.map((message) => messageText(message, paper)),
-      ...lines.map(safe),
-      context.style.text('dim', `(~${counted(tokens, 'token')}, @${from}-${to})`),
-    ].join('\n'),
+    // A program gets the view alone, whose bytes do not depend on where its entries are.
+    human: [...shown, ...(io.isTerminal ? [style.text('dim', size)] : [])].join('\n'),
     isStyled: true,
   });
+  if (!io.isTerminal && context.options.json !== true) status(size);
 }
 
 interface Explained {
