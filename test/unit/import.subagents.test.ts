@@ -248,6 +248,41 @@ test('a subagent that knows what its parent knew begins with it also where its f
   expect(used.sessions.find(id ?? '')?.lifecycle).toBe('active');
 });
 
+test('a subagent that repeats the answer that called it knows the prompt of that, and its tokens count once', () => {
+  const usage = { output_tokens: 7 };
+  const calling = [calls('t1', 'Agent')];
+  const said = { type: 'text', text: 'the tokens left' };
+  const parent = [
+    person({ uuid: 'u1' }, 'look around'),
+    // What is attached to a prompt is sent before it.
+    {
+      ...{ ...person({ uuid: 'n1', parent: 'u1' }, ''), type: 'attachment', message: undefined },
+      attachment: { type: 'total_tokens_reminder' },
+      rendered: [{ role: 'user', content: [said] }],
+    },
+    model({ uuid: 'a1', parent: 'n1', id: 'm1' }, calling, { usage }),
+    person({ uuid: 'r1', parent: 'a1' }, [returns('t1')], {
+      toolUseResult: { isAsync: true, status: 'async_launched', agentId: 'x1' },
+    }),
+  ];
+  const forked: Records = [
+    { type: 'fork-context-ref', agentId: 'x1', parentSessionId: 's-1', parentLastUuid: 'n1' },
+    model({ uuid: 'fa0', id: 'm1' }, calling, { ...inside, usage }),
+    person({ uuid: 'fr0', parent: 'fa0' }, [returns('t1', 'that is you'), says('look left')], inside),
+    model({ uuid: 'fa1', parent: 'fr0', id: 'fm1' }, [says('I know')], { ...inside, usage }),
+  ];
+  const agents = [{ id: 'x1', lines: lines(forked), meta: { toolUseId: 't1', isFork: true } }];
+  const whole = planned(parent, agents);
+  expect(told(whole)[1]?.slice(3)).toEqual([
+    ...['user: the tokens left', 'user: look around', 'assistant: [t1]', 't1 → that is you'],
+    ...['user: look left', 'assistant: I know'],
+  ]);
+  for (const before of [[], ...[0, 1, 2, 3].map((count) => [planned(parent.slice(0, count), agents)])]) {
+    const store = importedAs(...before, whole);
+    expect(store.sessions.calls().reduce((sum, { usage: { output } }) => sum + output, 0)).toBe(2 * 7);
+  }
+});
+
 test('a subagent that knows what a compaction of its parent kept is forked behind that, and counts none of it again', () => {
   const usage = { output_tokens: 7 };
   const preservedSegment = { headUuid: 'a1', tailUuid: 'a1', anchorUuid: 's1' };

@@ -1,7 +1,7 @@
 import type { Draft } from '@tapedeck/tape';
-import { isObject } from '@tapedeck/tape/internal';
 import { keyPart } from '../../plan/key-part.ts';
 import type { ConversationPlan, DerivedEdge } from '../../plan/plan.ts';
+import { hasCall, messageWith } from './called.ts';
 import type { Came, PlannedAgent } from './plan-agent.ts';
 
 /**
@@ -67,15 +67,16 @@ function receivedIn(spine: readonly Draft[], { notified, call }: Came): string |
   return draft?.key;
 }
 
-/** What a conversation had settled at one of its records, and before a call that was open there. */
+/**
+ * What a conversation had settled at one of its records, and before a call that was open there. The model had been given all
+ * that precedes the answer with the call: what was attached to a prompt, as that record may be, is before the prompt here.
+ */
 function contextOf(
   spine: readonly Draft[],
   { context, call }: { readonly context: string; readonly call: string | undefined },
 ): readonly Draft[] {
-  const at = spine.findLastIndex(({ meta }) => meta?.uuid === context);
-  const result = spine.findIndex((draft) => call !== undefined && hasCall([draft], call));
-  const message = result === -1 ? -1 : spine.findLastIndex(({ kind }, i) => i < result && kind === 'message');
-  let end = message === -1 || (at !== -1 && at < message) ? at + 1 : message;
+  const message = call === undefined ? -1 : messageWith(spine, call);
+  let end = message === -1 ? spine.findLastIndex(({ meta }) => meta?.uuid === context) + 1 : message;
   // Nothing is forked between a call and its result.
   while (end > 0 && spine[end]?.kind === 'tool-result') end -= 1;
   return spine.slice(0, end);
@@ -98,12 +99,4 @@ function behind(
     ...(one.shared !== undefined && { shared: length + one.shared }),
     asides: one.asides.map(({ draft, after }) => ({ draft, after: length + after })),
   };
-}
-
-function hasCall(spine: readonly Draft[], call: string): boolean {
-  return spine.some((draft) => {
-    // Its key has the id of the call: of others the content need not be read.
-    if (draft.kind !== 'tool-result' || draft.key?.includes(keyPart(call)) !== true) return false;
-    return isObject(draft.payload) && draft.payload.toolCallId === call;
-  });
 }

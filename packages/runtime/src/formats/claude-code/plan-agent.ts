@@ -3,6 +3,7 @@ import { keyPart } from '../../plan/key-part.ts';
 import type { DerivedEdge } from '../../plan/plan.ts';
 import { text } from '../../plan/text.ts';
 import { type AgentNotes, type AgentSource, contextIn } from './agents.ts';
+import { withoutCaller } from './called.ts';
 import { recordDraft } from './drafts.ts';
 import { emptyOf, type FilePlan, planFile } from './plan-file.ts';
 import { readRecords } from './records.ts';
@@ -50,6 +51,7 @@ export function planAgent(
   const title = text(meta?.description);
   const conversation = first && {
     ...first,
+    spine: withoutCaller(first.spine, call),
     ...(ended !== undefined && { ended: ended.as }),
     ...(title !== undefined && { title }),
     asides: [...said, ...first.asides],

@@ -5,7 +5,7 @@
  * through it (`places.ts` says which has which records), `read-way.ts` reads them, what they begin with together once
  * (`beginnings.ts`, `tree-reading.ts`), `kept.ts` finds what compactions kept, `faults.ts` what is wrong with ids and
  * parents, and `plan-file.ts` makes conversations of them, by the rules of `turns`, `message`, `answers`, `blocks`, `drafts`
- * and `weave`. A subagent is planned as a file (`plan-agent.ts`), and comes behind what called it (`place-agents.ts`). Imports `formats` and what lies below.
+ * and `weave`. A subagent is planned as a file (`plan-agent.ts`), and comes behind what called it (`place-agents.ts`, `called.ts`). Imports `formats` and what lies below.
  */
 
 import type { JsonObject } from '@tapedeck/tape';
