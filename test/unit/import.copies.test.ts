@@ -527,6 +527,25 @@ describe('a copy of a session that was compacted', () => {
     }
   });
 
+  test('stores nothing again where the source was here before what is attached to its first prompt, which precedes that', () => {
+    const attached = {
+      ...at(person({ uuid: 'n1', parent: 'u1' }, ''), 0),
+      ...{ type: 'attachment', attachment: { type: 'instructions' }, message: undefined },
+      rendered: [{ role: 'user', content: [says('be terse')] }],
+    };
+    const [prompt = {}, ...rest] = once;
+    const source = [
+      prompt,
+      attached,
+      ...rest.map((one, i) => (i === 0 ? { ...one, parentUuid: 'n1' } : one)),
+    ];
+    const store = openStore();
+    for (const file of [[prompt], source, copied(source, 'b1', 'a1')]) take(store, file);
+    expect(store.sessions.find('s-2')).toMatchObject({ parent: 's-1', kind: 'session' });
+    expect([...store.entries.read('s-2', { own: true, kind: 'message' })]).toHaveLength(2);
+    expect(stateOf(store).output).toBe(3 * 5);
+  });
+
   describe.each([
     ['once', once, branched(once, ['b1', 'a1']), 3],
     ['twice', twice, branched(twice, ['b1', 'a1'], ['b2', 'a2']), 4],

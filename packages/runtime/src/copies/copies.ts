@@ -170,7 +170,7 @@ class Copies {
     return `${this.round} ${this.#kin.get(id)?.writes}`;
   }
 
-  /** The main conversations whose first message has a key. */
+  /** The main conversations whose first message, that which is shown or was written first, has a key. */
   mains(key: string): readonly string[] {
     this.#readOn();
     return this.#byFirst.get(key)?.mains ?? [];
@@ -281,9 +281,10 @@ class Copies {
     if (kin.isMain) this.#clears.take(kin.source, facts);
     for (const group of kin.groups) group.refresh(id);
     this.#named.refresh(id);
-    const { resumed, first, answer, rejoined } = beginning;
-    // The keys that it inherits are not those of its source.
-    if (resumed === undefined && first !== undefined) this.#join(this.#byFirst, first, id);
+    const { resumed, first, shown, answer, rejoined } = beginning;
+    // The keys that it inherits are not those of its source. What came before a prompt since begins what a copy has now.
+    for (const one of resumed === undefined ? [first, shown?.key] : [])
+      if (one !== undefined) this.#join(this.#byFirst, one, id);
     // A copy may begin with what follows a lost parent.
     for (const one of [answer, ...rejoined.map((one) => one.answer)])
       if (one !== undefined) this.#join(this.#byAnswer, one, id);
