@@ -411,7 +411,7 @@ describe('subagents of calls that ran at once, between the records of their sess
     ]);
   });
 
-  test('one that no waiting call asked for belongs to the last one before it', () => {
+  test('one whose prompt no waiting call has belongs to the last call before it', () => {
     const plan = planned(records.with(3, person({ uuid: 'y1' }, 'something else', side)));
     expect(told(plan).map(([, call]) => call)).toEqual([undefined, 't1', 't3', 't3']);
     expect(plan.derived[1]?.evidence).toBe('t3 is the last call before it that starts subagents');

@@ -3,7 +3,7 @@
  * --install`, `tape completion --install` and `tape import --install`. This file asks and writes. `place.ts` is where a text
  * is, `json-value.ts` changes JSON and leaves the rest of it as it is, `own-command.ts` says how others start this command;
  * `job.ts` is an import that starts by itself, `hook.ts`, `systemd.ts`, `launchd.ts` and `cron.ts` are what starts one.
- * `start-aside.ts` is what a hook does, and `in-turn.ts` has such imports run one after the other.
+ * `start-aside.ts` is what a hook does, and `in-turn.ts` lets one of these run at a time.
  * Imports `config`, `question`, `context` and what lies below.
  */
 import type { Context } from '../context.ts';
