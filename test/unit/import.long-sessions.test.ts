@@ -13,7 +13,7 @@ import { wrapStore } from '@tapedeck/tape/store';
 import { expect, test, vi } from 'vitest';
 import { openStore } from '../support/store.ts';
 import { tempDir } from '../support/temp-dir.ts';
-import { jsonl, model, person, says } from '../support/transcript.ts';
+import { calls, jsonl, model, person, returns, says } from '../support/transcript.ts';
 
 type Raw = { readonly [field: string]: unknown };
 
@@ -125,6 +125,33 @@ test('an import of a transcript that was rewritten many times reads each of its 
     return whole / count;
   };
   expect(wholeReadsAfter(40) / wholeReadsAfter(10)).toBeLessThan(1.5);
+});
+
+test('an import reads the tape of a session as often, however many of its subagents have ended', () => {
+  const wholeReadsWith = (count: number): number => {
+    let whole = 0;
+    const store = wrapStore(openStore(), ({ method, args: [name, query], act }) => {
+      if (method === 'entries.read' && name === 's-1' && isObject(query) && query.from === 1) whole += 1;
+      return act();
+    });
+    const ended = Array.from({ length: count }, (_, i) => {
+      const inside = { isSidechain: true, agentId: `x${i}` };
+      return [
+        model({ uuid: `c${i}`, parent: i === 0 ? 'u' : `r${i - 1}` }, [calls(`t${i}`, 'Task')]),
+        person({ uuid: `x${i}-p` }, 'look', inside),
+        model({ uuid: `x${i}-a`, parent: `x${i}-p` }, [says('all is well')], inside),
+        person({ uuid: `r${i}`, parent: `c${i}` }, [returns(`t${i}`, 'all is well')], {
+          toolUseResult: { agentId: `x${i}` },
+        }),
+      ];
+    });
+    const lines = linesOf([person({ uuid: 'u' }, 'look around'), ...ended.flat()]);
+    reconcile(store, planClaudeCode({ name: 's-1', lines }));
+    const agents = store.sessions.list({ parent: 's-1' }).map(({ delivery }) => delivery);
+    expect(agents).toEqual(ended.map(() => 'merged'));
+    return whole;
+  };
+  expect(wholeReadsWith(40)).toBe(wholeReadsWith(10));
 });
 
 test('files of one session id that say other things look at each session as often, however many are forked from each other', () => {

@@ -20,17 +20,14 @@ export function mergeEnded(
 ): void {
   const { conversations } = plan;
   const plans = new Map(conversations.map((one) => [one.key, one]));
+  // Before the first merge: behind each the tape of the parent would be read again.
+  const ended = endedIn(store, plan, sessionOf);
   // Those that were called last first: what a subagent got of its own is part of what it delivers.
-  for (const conversation of conversations.toReversed()) {
-    const { key, ended, parent } = conversation;
-    const session = sessionOf(key);
-    const child = session === undefined ? undefined : store.sessions.find(session);
-    if (session === undefined || child?.parent === undefined || ended === undefined) continue;
-    const written = sessionOf(parent?.key ?? '');
-    const above =
-      written === undefined
-        ? undefined
-        : store.sessions.find(parentSession(store, plan, conversation, { session, written }));
+  for (const { conversation, session, status, into } of ended.toReversed()) {
+    const { parent } = conversation;
+    const child = store.sessions.find(session);
+    if (child === undefined) continue;
+    const above = into === undefined ? undefined : store.sessions.find(into);
     // What stands for its parent until that comes takes no report: that may be a fork, which takes its place.
     if (above !== undefined && showsNothing(store, above.id)) continue;
     const isHere = above !== undefined && withAncestors(store, child.parentId).includes(above.id);
@@ -39,12 +36,38 @@ export function mergeEnded(
     const timestamp = timeOf(conversation, plans.get(parent?.key ?? ''));
     const received = isHere ? receivedIn(store, above.id, conversation) : undefined;
     mergeIfFree(store, session, {
-      ...{ context: false, status: ended },
+      ...{ context: false, status },
       ...(isHere && { into: above.id }),
       ...(timestamp !== undefined && { timestamp }),
       ...(received !== undefined && { received }),
     });
   }
+}
+
+/** A subagent that has ended, and the session that got it. */
+interface Ended {
+  readonly conversation: ConversationPlan;
+  readonly session: string;
+  readonly status: NonNullable<ConversationPlan['ended']>;
+  /** Undefined where that was not written. */
+  readonly into: string | undefined;
+}
+
+function endedIn(
+  store: HomeStore,
+  plan: ImportPlan,
+  sessionOf: (key: string) => string | undefined,
+): readonly Ended[] {
+  return plan.conversations.flatMap((conversation): Ended[] => {
+    const { key, ended: status, parent } = conversation;
+    const session = sessionOf(key);
+    const child = session === undefined ? undefined : store.sessions.find(session);
+    if (session === undefined || child?.parent === undefined || status === undefined) return [];
+    const written = sessionOf(parent?.key ?? '');
+    const into =
+      written === undefined ? undefined : parentSession(store, plan, conversation, { session, written });
+    return [{ conversation, session, status, into }];
+  });
 }
 
 /** Merges a subagent, unless one of the two sessions is archived or in use: a later import merges it. */
