@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { takeLock } from '@tapedeck/tape/internal';
@@ -243,11 +243,12 @@ test('of the imports that hooks start while one runs, one waits and finds all, a
   mkdirSync(home.file('run'), { mode: 0o700 });
   const running = takeLock(home.file('run/import'));
   const words = ['import', '--yes', '--quiet', '--turn'];
-  const isWaiting = () => {
-    const next = takeLock(home.file('run/import.next'));
-    next?.release();
-    return next === undefined;
-  };
+  const isWaiting = () =>
+    readdirSync(home.file('run')).some((name) => {
+      const next = name.startsWith('import.next') ? takeLock(home.file(`run/${name}`)) : undefined;
+      next?.release();
+      return name.startsWith('import.next') && next === undefined;
+    });
   // One that is killed while it waits leaves its place to the next one.
   const killed = spawn(process.execPath, [tapeProgram, ...words], {
     stdio: 'ignore',
@@ -273,4 +274,25 @@ test('of the imports that hooks start while one runs, one waits and finds all, a
   expect(await Promise.all(started)).toEqual([0, 0, 0]);
   expect((await home.here(['view', 's1'])).stdout).toContain('Hello');
   expect((await home.here(['check'])).stdout).not.toContain('unknown-file');
+});
+
+test('of the imports that hooks start while one runs, one waits for each place where Claude Code keeps transcripts', async () => {
+  using at = installDesk();
+  using home = tempHome();
+  mkdirSync(home.file('run'), { mode: 0o700 });
+  const running = takeLock(home.file('run/import'));
+  const started = ['s1', 's2'].map(async (session) => {
+    const config = at.dir.file(session);
+    mkdirSync(join(config, 'projects/p'), { recursive: true });
+    const record = { type: 'user', uuid: session, parentUuid: null, sessionId: session };
+    const message = { role: 'user', content: 'Hello' };
+    writeFileSync(join(config, `projects/p/${session}.jsonl`), `${JSON.stringify({ ...record, message })}\n`);
+    const env = { HOME: at.dir.path, CLAUDE_CONFIG_DIR: config };
+    return (await home.process(['import', '--yes', '--quiet', '--turn'], { env })).code;
+  });
+  // Both wait: each has a file beside that of the one that runs.
+  while (readdirSync(home.file('run')).length < 3) await sleep(20);
+  running?.release();
+  expect(await Promise.all(started)).toEqual([0, 0]);
+  expect((await home.here(['sessions', '--quiet'])).stdout.split('\n').toSorted()).toEqual(['', 's1', 's2']);
 });

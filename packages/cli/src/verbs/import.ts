@@ -113,7 +113,7 @@ export const importVerb: Verb = defineVerb({
       const act = async () => await importFound(wanted, context);
       if (args.turn !== true) return await act();
       const { inTurn } = await import('../install/in-turn.ts');
-      return await inTurn(context.home, act);
+      return await inTurn(context, act);
     }
     const how = { as, raw, strict, format: format as NamedFormat };
     return await importNamed(files, { ...how, dryRun: dryRun === true }, context);

@@ -161,7 +161,7 @@ export function isHomeFile(name: string): boolean {
 }
 
 const homeFile =
-  /^(?:tape\.db(?:-wal|-shm|-journal|\.schema-\d+(?:\.\d+)?)?|session_graph\.jsonl(?:\.aside-.+)?|config\.yaml|run(?:\/(?:sessions\.json|import|import\.next))?|worktrees(?:\/[0-7][0-9A-HJKMNP-TV-Z]{25}(?:\.gone)?)?|logs(?:\/[0-7][0-9A-HJKMNP-TV-Z]{25}(?:\/raw(?:\.1)?\.jsonl)?)?|sources\.jsonl(?:\.sessions|\.ends(?:\/[0-9a-f]{32}\.json)?)?|remotes(?:\/[A-Za-z][\w-]{0,63}\.[0-9a-f]{12})?|\.gitignore|.+\.[0-9a-f]{12}\.part(?:-wal|-shm|-journal)?)$/;
+  /^(?:tape\.db(?:-wal|-shm|-journal|\.schema-\d+(?:\.\d+)?)?|session_graph\.jsonl(?:\.aside-.+)?|config\.yaml|run(?:\/(?:sessions\.json|import|import\.next\.[0-9a-f]{12}))?|worktrees(?:\/[0-7][0-9A-HJKMNP-TV-Z]{25}(?:\.gone)?)?|logs(?:\/[0-7][0-9A-HJKMNP-TV-Z]{25}(?:\/raw(?:\.1)?\.jsonl)?)?|sources\.jsonl(?:\.sessions|\.ends(?:\/[0-9a-f]{32}\.json)?)?|remotes(?:\/[A-Za-z][\w-]{0,63}\.[0-9a-f]{12})?|\.gitignore|.+\.[0-9a-f]{12}\.part(?:-wal|-shm|-journal)?)$/;
 
 /**
  * Creates a database file with mode 0600, because SQLite would make it readable to all users; `-wal` and
