@@ -19,7 +19,7 @@ export interface Reconciled {
   readonly redacted: number;
   /** Those of them that were too large, and say how large. */
   readonly omitted: number;
-  /** Why the session takes nothing: it was archived or deleted, its source was forgotten, or it is in use. */
+  /** Why the session takes nothing: it was deleted, its source was forgotten, or it is in use. */
   readonly refused?: TapeError | ImportError;
 }
 

@@ -66,7 +66,7 @@ export class Reconciling {
  *
  * A branch is forked where it leaves its parent, before or after the parent changed, so that what the parent has of it is
  * not written again. A session that went on here is not rewound: what its source has beyond the point where the two part
- * becomes a session beside it. One that is archived, deleted or in use takes nothing, and says so in its receipt.
+ * becomes a session beside it. One that is deleted or in use takes nothing, and says so in its receipt.
  * @throws TAPE_EXISTS when a session has the name of `as` that is no import of this source
  */
 export function reconcile(
