@@ -643,6 +643,17 @@ test('of a source that cannot be read, what its copies have stays, and the comma
   expect([said.code, said.stderr]).toEqual([0, expect.stringContaining('is not known, and stays')]);
 });
 
+test('a file that cannot be opened as a transcript is named, since nothing of it is forgotten', async () => {
+  using at = user();
+  at.write('a.jsonl', records('a', turns('a0')));
+  await at.imports();
+  const damaged = at.file('b.jsonl.gz');
+  writeFileSync(damaged, Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0]));
+  const said = await at.run('import', '--forget', dirname(damaged));
+  expect([said.code, said.stderr]).toEqual([0, expect.stringContaining(`Left out ${damaged}: `)]);
+  expect(said.stderr).toContain('; nothing of it is forgotten');
+});
+
 test.each(['imported', 'not imported'])(
   'nor does a copy of an old `--resume` of one that was %s, whose records have other ids',
   async (was) => {

@@ -8,6 +8,7 @@ import { NotFoundError, UsageError } from '../errors/kinds.ts';
 import { pathText } from '../escape.ts';
 import { hasDatabase } from '../home.ts';
 import { forgottenSource } from '../import/conversations.ts';
+import { sayLeftOut } from '../import/left-out.ts';
 import { idOf, isSame, leftIn, type Origin, originIn } from './holdings.ts';
 
 /** What a word names: conversations, and the files of them that are known. */
@@ -107,16 +108,24 @@ function sessionNamed(store: HomeStore, named: string): (Origin & { readonly id?
   return leftIn(store).find(({ session, origin }) => origin.main === named || session === named)?.origin;
 }
 
-/** What can be said of the transcripts at a path, or below it, as they are now. */
+/** What can be said of the transcripts at a path, or below it, as they are now. Names the files that cannot be read. */
 async function sourcesIn(
   path: string,
   table: SourceTable,
-  { io }: Pick<Context, 'io'>,
+  { io, status }: Pick<Context, 'io' | 'status'>,
 ): Promise<readonly Source[]> {
   const { discover, transcriptTools } = await import('@tapedeck/runtime/import');
   const place = { env: io.env, home: userHome(io) };
   const known = (one: string) => table.at(one);
-  const { files } = await discover({ place, tools: transcriptTools, paths: [path], known });
+  const { files, problems } = await discover({ place, tools: transcriptTools, paths: [path], known });
+  const without = (file: string) =>
+    table.at(file) === undefined
+      ? 'nothing of it is forgotten'
+      : 'so what copies have of its new part is not known, and stays';
+  sayLeftOut(
+    problems.map((one) => ({ file: one.path, why: `${one.why}; ${without(one.path)}` })),
+    status,
+  );
   const { openFile, stateOf } = await import('@tapedeck/runtime/internal');
   return await Promise.all(
     files.map(async (file) => {
