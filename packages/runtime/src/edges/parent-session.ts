@@ -45,7 +45,9 @@ export function callerOf(
   written: string,
 ): string {
   const call = kind === 'subagent' ? parent?.call : undefined;
-  if (call === undefined || showsCall(store, written, call)) return written;
+  // A session that a person deleted stays what its subagents belong to.
+  if (call === undefined || store.sessions.find(written) === undefined) return written;
+  if (showsCall(store, written, call)) return written;
   for (const [id] of copiesIn(store).tools.branchesOf(sourceOf(format, session))) {
     const branch = store.sessions.find(id);
     if (branch !== undefined && !isDeleted(branch) && showsCall(store, id, call)) return branch.session;
