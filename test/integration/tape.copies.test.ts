@@ -201,11 +201,14 @@ describe('no source opens, reads or copies a database by node:fs, which would dr
       'tape/src/sqlite/place.ts',
       'tape/src/sqlite/private-copy.ts',
       'tape/src/sqlite/sync.ts',
+      'tape/src/sqlite/take-lock.ts',
       'tape/src/store/migrate.ts',
       'tape/src/store/open.ts',
     ]);
     const imports = (name: string) =>
       /import \{([^}]*)\} from 'node:fs'/.exec(sources().get(name) ?? '')?.[1]?.match(/[a-z]\w+/gi) ?? [];
+    // The file of a lock stays empty, and is no file of the database.
+    expect(imports('tape/src/sqlite/take-lock.ts')).toEqual(['closeSync', 'openSync']);
     // A bundle is written to a new file, and read only if it is no file of the database.
     expect(
       sources()
