@@ -283,6 +283,34 @@ test('a subagent that repeats the answer that called it knows the prompt of that
   }
 });
 
+test('a subagent that knows what its parent knew is open until it reports, since its own result for its call says only that it began', () => {
+  const calling = [calls('t1', 'Agent')];
+  const parent = [
+    person({ uuid: 'u1' }, 'look around'),
+    model({ uuid: 'a1', parent: 'u1', id: 'm1' }, calling),
+    person({ uuid: 'r1', parent: 'a1' }, [returns('t1')], {
+      toolUseResult: { isAsync: true, status: 'async_launched', agentId: 'x1' },
+    }),
+  ];
+  const reported = person(
+    { uuid: 'n1', parent: 'r1' },
+    '<task-notification>\n<task-id>x1</task-id>\n<status>completed</status>\n</task-notification>',
+  );
+  const forked: Records = [
+    { type: 'fork-context-ref', agentId: 'x1', parentSessionId: 's-1', parentLastUuid: 'u1' },
+    model({ uuid: 'fa0', id: 'm1' }, calling, inside),
+    person({ uuid: 'fr0', parent: 'fa0' }, [returns('t1', 'that is you'), says('look left')], inside),
+    model({ uuid: 'fa1', parent: 'fr0', id: 'fm1' }, [says('I know')], inside),
+  ];
+  const agents = [{ id: 'x1', lines: lines(forked), meta: { toolUseId: 't1', isFork: true } }];
+  for (const count of [2, 3]) {
+    const begun = planned(parent.slice(0, count), agents);
+    expect(childrenOf(importedAs(begun), 's-1')).toEqual([['agent-x1', 't1', undefined]]);
+    const store = importedAs(begun, planned([...parent, reported], agents));
+    expect(childrenOf(store, 's-1')).toEqual([['agent-x1', 't1', 'merged']]);
+  }
+});
+
 test('a subagent that knows what a compaction of its parent kept is forked behind that, and counts none of it again', () => {
   const usage = { output_tokens: 7 };
   const preservedSegment = { headUuid: 'a1', tailUuid: 'a1', anchorUuid: 's1' };

@@ -165,7 +165,11 @@ export class AgentNotes {
     return this.#results;
   }
 
-  add(record: JsonObject): void {
+  /**
+   * Reads a record, of the session or of a subagent that the call `startedBy` started: a subagent that knows what its parent
+   * knew has a result of its own for that call, which says that it has begun.
+   */
+  add(record: JsonObject, startedBy?: string): void {
     const agent = text(record.agentId);
     if (record.type === 'result' && agent !== undefined) this.#ended.set(agent, { as: 'completed' });
     if (record.type !== 'user' && !isQueued(record)) return;
@@ -177,7 +181,8 @@ export class AgentNotes {
       if (call === undefined) continue;
       // A later call resumes what the first one started.
       if (named !== undefined && !this.#calls.has(named)) this.#calls.set(named, call);
-      if (waits) this.#results.set(call, { as: block.is_error === true ? 'failed' : 'completed' });
+      if (waits && call !== startedBy)
+        this.#results.set(call, { as: block.is_error === true ? 'failed' : 'completed' });
     }
     const words = wordsOf(record);
     if (!words.includes('<task-notification>')) return;

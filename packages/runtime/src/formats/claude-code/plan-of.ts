@@ -66,7 +66,9 @@ export function planClaudeCode({
   const named = uuid.test(name) ? name : (facts.session ?? factsOf(agentLines).session ?? name);
   const { session, key } = identityOf(named, isAgent ? lines : []);
   const { notes } = facts;
-  for (const { value } of [...agentLines, ...beside]) notes.add(value);
+  for (const agent of found)
+    for (const { value } of agent.lines) notes.add(value, agent.call ?? text(agent.meta?.toolUseId));
+  for (const { value } of beside) notes.add(value);
   const records = main.lines === lines ? reading.end(lines) : readRecords(main.lines);
   const top = planFile(records, { key, name: session, kind: 'main' });
   const [first = emptyOf({ key, name: session, kind: 'main' }), ...rest] = top.conversations;
