@@ -15,7 +15,7 @@ export interface Written {
 
 /**
  * A session in which a run wrote.
- * @param tools the conversations of the home: asked for anew, they are compared with it each time
+ * @param tools the conversations of the home: each call of `copiesIn` compares them with it
  * @param since NaN where it wrote there from the start
  */
 export function writtenIn(
