@@ -98,7 +98,7 @@ async function answer(
   { json = {}, lines = [] }: { readonly json?: object; readonly lines?: readonly string[] },
   context: Context,
 ): Promise<void> {
-  const { io, style, status } = context;
+  const { io, options, style, status } = context;
   const paper = paperOf(context);
   const size = `(~${counted(tokens, 'token')}, @${from}-${to})`;
   const shown = [...messages.map((message) => messageText(message, paper)), ...lines.map(safe)];
@@ -109,7 +109,7 @@ async function answer(
     human: [...shown, ...(io.isTerminal ? [style.text('dim', size)] : [])].join('\n'),
     isStyled: true,
   });
-  if (!io.isTerminal && context.options.json !== true) status(size);
+  if (!io.isTerminal && options.json !== true && options.jsonl !== true) status(size);
 }
 
 interface Explained {

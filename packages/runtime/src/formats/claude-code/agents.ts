@@ -34,18 +34,32 @@ export function isNested({ type, data }: JsonObject): boolean {
   return data.type === 'agent_progress' && text(data.agentId) !== undefined && isObject(data.message);
 }
 
+/** A subagent whose records are taken out of the file of its session. */
+type Parting = Pick<AgentSource, 'call' | 'concludedBy'> & { readonly lines: JsonLine[] };
+
+/** The call that started a subagent, as its own files name it. Pure. */
+export function namedCallOf({
+  call,
+  meta,
+}: {
+  readonly [field in 'call' | 'meta']?: AgentSource[field] | undefined;
+}): string | undefined {
+  return call ?? text(meta?.toolUseId);
+}
+
 /**
  * Takes the messages of subagents out of the progress records in which they are nested; what is left of such a record names
  * the message that was in it. Records of subagents that have a file of their own (`known`) stay as they are.
  */
 export function withoutNested(lines: RecordList, known: ReadonlySet<string>): Parted {
-  const agents = new Map<string, { lines: JsonLine[]; call: string | undefined }>();
+  const agents = new Map<string, Parting>();
   const left = Array.from(lines, (line): JsonLine => {
     const { value } = line;
     const data = value.type === 'progress' && isObject(value.data) ? value.data : {};
     const id = data.type === 'agent_progress' ? text(data.agentId) : undefined;
     if (id === undefined || known.has(id) || !isObject(data.message)) return line;
-    const agent = agents.get(id) ?? { lines: [], call: text(value.parentToolUseID) };
+    const call = text(value.parentToolUseID);
+    const agent = agents.get(id) ?? { lines: [], ...(call !== undefined && { call }) };
     agents.set(id, agent);
     const { message, ...rest } = data;
     const uuid = text(message.uuid) ?? text(value.uuid);
@@ -62,16 +76,12 @@ export function withoutNested(lines: RecordList, known: ReadonlySet<string>): Pa
   });
   // The same list where there are none: a copy would be in memory as long.
   if (agents.size === 0) return { lines, agents: [] };
-  return { lines: left, agents: [...agents].map(([id, { lines: own, call }]) => sourceOf(id, own, call)) };
+  return { lines: left, agents: [...agents].map(([id, agent]) => ({ id, ...agent })) };
 }
 
 /** Where and by which version a nested message was written: the record around it says so, and it does not. */
 function aboutOf({ cwd = null, gitBranch = null, version = null }: JsonObject): JsonObject {
   return { cwd, gitBranch, version };
-}
-
-function sourceOf(id: string, lines: readonly JsonLine[], call: string | undefined): AgentSource {
-  return { id, lines, ...(call !== undefined && { call }) };
 }
 
 /**
@@ -82,10 +92,7 @@ export function withoutSidechains(lines: RecordList): Parted {
   const isMixed = lines.values().some(({ value }) => value.isSidechain !== true && isSpoken(value));
   if (!isMixed) return { lines, agents: [] };
   const roots = new Map<string, string>();
-  const agents = new Map<
-    string,
-    { readonly lines: JsonLine[] } & Pick<AgentSource, 'call' | 'concludedBy'>
-  >();
+  const agents = new Map<string, Parting>();
   /** The prompts of the calls that neither have a result nor started one of them. */
   const waiting = new Map<string, string>();
   let last: string | undefined;

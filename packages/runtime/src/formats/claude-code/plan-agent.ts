@@ -2,7 +2,7 @@ import { nameFault, sha256 } from '@tapedeck/tape/store';
 import { keyPart } from '../../plan/key-part.ts';
 import type { DerivedEdge } from '../../plan/plan.ts';
 import { text } from '../../plan/text.ts';
-import { type AgentNotes, type AgentSource, contextIn } from './agents.ts';
+import { type AgentNotes, type AgentSource, contextIn, namedCallOf } from './agents.ts';
 import { withoutCaller } from './called.ts';
 import { recordDraft } from './drafts.ts';
 import { emptyOf, type FilePlan, planFile } from './plan-file.ts';
@@ -38,7 +38,7 @@ export function planAgent(
   },
 ): PlannedAgent {
   const ofRun = agent.workflow === undefined ? undefined : notes.calls.get(agent.workflow);
-  const call = agent.call ?? text(meta?.toolUseId) ?? notes.calls.get(id) ?? ofRun;
+  const call = namedCallOf({ ...agent, meta }) ?? notes.calls.get(id) ?? ofRun;
   const named = { key: agentKey(key, id), name: agentName(id), kind: 'subagent' as const };
   const of = { ...named, ...(file !== undefined && { file }) };
   const own = planFile(readRecords(lines), of);

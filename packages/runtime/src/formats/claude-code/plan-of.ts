@@ -14,7 +14,7 @@ import type { FaultyLine } from '../../plan/faulty-lines.ts';
 import { keyPart } from '../../plan/key-part.ts';
 import type { ConversationPlan, ImportPlan } from '../../plan/plan.ts';
 import { text } from '../../plan/text.ts';
-import { type AgentSource, withoutNested, withoutSidechains } from './agents.ts';
+import { type AgentSource, namedCallOf, withoutNested, withoutSidechains } from './agents.ts';
 import { countsOf, type ReadingCounts } from './counts.ts';
 import { recordDraft } from './drafts.ts';
 import { factsOf } from './file-facts.ts';
@@ -66,8 +66,7 @@ export function planClaudeCode({
   const named = uuid.test(name) ? name : (facts.session ?? factsOf(agentLines).session ?? name);
   const { session, key } = identityOf(named, isAgent ? lines : []);
   const { notes } = facts;
-  for (const agent of found)
-    for (const { value } of agent.lines) notes.add(value, agent.call ?? text(agent.meta?.toolUseId));
+  for (const agent of found) for (const { value } of agent.lines) notes.add(value, namedCallOf(agent));
   for (const { value } of beside) notes.add(value);
   const records = main.lines === lines ? reading.end(lines) : readRecords(main.lines);
   const top = planFile(records, { key, name: session, kind: 'main' });
